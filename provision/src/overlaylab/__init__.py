@@ -1,0 +1,1 @@
+"""overlaylab: plan, run, parse and store measurements of container overlay networks."""

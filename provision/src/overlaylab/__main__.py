@@ -1,0 +1,5 @@
+"""``python -m overlaylab``."""
+
+from overlaylab.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""One file per subcommand; each defines ``command``, a click command or group."""

@@ -1,0 +1,155 @@
+"""The records that planner, runner, parsers and store pass to each other. All are immutable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+JSON = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One overlay in one mode, e.g. weave fastdp encrypted. The host network has no mode."""
+
+    overlay: str
+    mode: str | None = None
+    encrypted: bool = False
+
+    @property
+    def key(self) -> str:
+        """Name within the overlay, as MODES= takes it: ``fastdp``, ``fastdp-encrypted``, ``host``."""
+        return (self.mode or self.overlay) + ("-encrypted" if self.encrypted else "")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One value of one metric, in base units (bit/s, s, ratio, bytes, 1).
+
+    metric: a name in the table ``metric`` (unit and direction are kept there).
+    t_start, t_end: seconds from the trial's start that the value covers; both None: the whole trial.
+    quantile: for a percentile, in (0, 1); None otherwise.
+    resolution: the tool's step in the same unit, where it is known.
+    """
+
+    metric: str
+    value: float
+    t_start: float | None = None
+    t_end: float | None = None
+    quantile: float | None = None
+    resolution: float | None = None
+
+
+@dataclass(frozen=True)
+class PlannedTrial:
+    """One execution of one benchmark: where in the experiment it stands and what it runs."""
+
+    block: int
+    position: int
+    """Order within the block, from 0, counted over trials."""
+    variant: Variant
+    benchmark: str
+    """Name within the suite, e.g. ``tcp-goodput``."""
+    tool: str
+    """Name of the benchmark module: ``iperf3``, ``qperf``."""
+    parameters: JSON
+    """Arguments to the benchmark module, after scaling; times in seconds."""
+    repetition: int = 0
+    warmup: bool = False
+    placement: str = "remote"
+    client_node: str = "node1"
+    server_node: str = "node2"
+    direction: str = "client-to-server"
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What a trial gave. status: ``ok``, ``failed`` or ``void``; anything but ok carries a reason."""
+
+    status: str
+    reason: str | None
+    started_at: str
+    """UTC, ISO 8601 with milliseconds, of the runner's clock: a label, durations never come from it."""
+    duration: float | None
+    """Seconds from starting the client to its exit, on the runner's monotonic clock."""
+    argv: tuple[str, ...]
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    tool_version: str | None
+    samples: tuple[Sample, ...] = ()
+    node_state: JSON = field(default_factory=dict)
+    """{node: {"before": {...}, "after": {...}}}: qdisc statistics, counters, CPU, health."""
+    overlay_version: str | None = None
+    overlay_mtu: int | None = None
+    underlay_mtu: int | None = None
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """What a run is about; every digest is a SHA-256 in hex."""
+
+    cluster: str
+    provider: str
+    accelerator: str
+    """kvm, tcg, shared-kernel or bare."""
+    machine: str
+    """What the nodes run on, e.g. ``2 cores, Intel Xeon …``; no host name."""
+    image: str | None
+    profile: str
+    profile_digest: str
+    stands_for: JSON | None
+    """{"cloud": "Azure", "instance": "A1"} where the profile stands for a published tier."""
+    suite: str
+    suite_digest: str
+    scale: float
+    seed: int
+    blocks: int
+    variants: tuple[Variant, ...]
+    role_digests: JSON
+    """{overlay: digest of its role}."""
+    zones: JSON
+    """{node: zone}."""
+    nodes: JSON
+    """{node: {"underlay_address": …}} and whatever else describes them."""
+    arguments: JSON = field(default_factory=dict)
+    """The command's own arguments, so that lab:resume can build the same plan."""
+    origin: str = "measured"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Proof of a data path or of a node's condition, taken at a stated moment.
+
+    kind: ``status`` (the overlay's own word), ``wire`` (capture on the underlay), ``mtu`` (DF probe),
+    ``accounting`` (qdisc bytes against the peer's), ``settings`` (read back after a revert).
+    phase: ``converge``, ``before``, ``after``.
+    """
+
+    node: str
+    kind: str
+    phase: str
+    ok: bool
+    expected: JSON
+    observed: JSON
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class ProfileCheck:
+    """One check of a profile: sent by one node, counted at the other.
+
+    verdict: ``pass``, ``fail`` or ``not-applicable`` (the accelerator cannot carry it; reason says why).
+    """
+
+    name: str
+    """``goodput``, ``rtt-idle``, ``rtt-loaded``, ``baseline-rtt``."""
+    client_node: str
+    server_node: str
+    expected: float | None
+    measured: float | None
+    tolerance: float | None
+    unit: str
+    verdict: str
+    reason: str | None = None
