@@ -1,0 +1,42 @@
+"""Quantities as people write them, ``100 Mbit/s`` or ``0.966 ms``, in base units.
+
+There is one spelling per unit. What could be read in two ways (``100 Mb``, ``5m``, a bare number) is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+UNITS: dict[str, dict[str, Decimal]] = {
+    "bit/s": {
+        "bit/s": Decimal(1),
+        "kbit/s": Decimal(10**3),
+        "Mbit/s": Decimal(10**6),
+        "Gbit/s": Decimal(10**9),
+    },
+    "s": {"s": Decimal(1), "ms": Decimal("1e-3"), "µs": Decimal("1e-6"), "us": Decimal("1e-6")},
+    "bytes": {
+        "bytes": Decimal(1),
+        **{f"{p}B": Decimal(1000**n) for n, p in enumerate("kMG", 1)},
+        **{f"{p}iB": Decimal(1024**n) for n, p in enumerate("KMG", 1)},
+    },
+}
+"""Base unit -> spelling -> factor. Decimal prefixes are powers of 1000, binary ones (KiB) of 1024."""
+
+_FORM = re.compile(r"(\d+(?:\.\d+)?) (\S+)")
+
+
+class QuantityError(ValueError):
+    """The text is no quantity of that unit; str() is the rule in words."""
+
+
+def quantity(text: object, unit: str) -> float:
+    """``quantity("0.966 ms", "s")`` is 0.000966. Raises QuantityError."""
+    spellings = UNITS[unit]
+    form = _FORM.fullmatch(text) if isinstance(text, str) else None
+    factor = spellings.get(form[2]) if form else None
+    if form is None or factor is None:
+        raise QuantityError(f"must be a number, a blank and a unit out of {', '.join(spellings)}")
+    # Decimal, because 0.966 * 0.001 is not 0.000966 in binary and the value goes into a digest and a table.
+    return float(Decimal(form[1]) * factor)
