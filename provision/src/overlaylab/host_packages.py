@@ -1,0 +1,161 @@
+"""The distribution's packages that the libvirt lab needs on the host, and installing what is missing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from overlaylab.errors import UserError
+from overlaylab.host_root import run_as_root, say
+
+PACKAGES: dict[str, tuple[str, ...]] = {
+    "virtual machines": (
+        "qemu-system-x86",
+        "qemu-utils",
+        "seabios",
+        "ipxe-qemu",
+        "libvirt-daemon-system",
+        "libvirt-clients",
+        "libvirt-daemon-driver-qemu",
+        "dnsmasq-base",
+        "iptables",
+        "nftables",
+        "tini",
+    ),
+    "clusters": ("vagrant", "vagrant-libvirt"),
+    "images": (
+        "packer",
+        "mmdebstrap",
+        "uidmap",
+        "fdisk",
+        "e2fsprogs",
+        "grub-common",
+        "grub-pc-bin",
+        "squashfs-tools",
+        "rsync",
+    ),
+    "reaching the nodes": ("openssh-client", "iperf3"),
+    "building overlay daemons": ("gcc", "libc6-dev", "libpcap-dev"),
+}
+"""What each package is for: said to the operator before sudo is used."""
+
+PROGRAMS = (
+    "qemu-system-x86_64",
+    "qemu-img",
+    "libvirtd",
+    "virsh",
+    "dnsmasq",
+    "iptables",
+    "nft",
+    "tini",
+    "vagrant",
+    "packer",
+    "mmdebstrap",
+    "newuidmap",
+    "sfdisk",
+    "mkfs.ext4",
+    "grub-mkimage",
+    "mksquashfs",
+    "rsync",
+    "ssh",
+    "iperf3",
+    "gcc",
+)
+"""What has to be in the path on a system without apt, where packages have other names."""
+
+_SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+def names() -> tuple[str, ...]:
+    """Every package by name."""
+    return tuple(name for group in PACKAGES.values() for name in group)
+
+
+def find_program(name: str) -> str | None:
+    """Path of a program; the sbin folders count although an ordinary user's PATH lacks them on Debian."""
+    return shutil.which(name) or shutil.which(name, path=":".join(_SYSTEM_FOLDERS))
+
+
+def uses_apt() -> bool:
+    """Whether this is Debian, Ubuntu or a descendant."""
+    return bool(shutil.which("dpkg-query") and shutil.which("apt-get"))
+
+
+def parse_installed(listing: str) -> set[str]:
+    """Names of installed packages from lines of ``name status``; only ``installed`` counts."""
+    pairs = (line.split() for line in listing.splitlines())
+    return {pair[0] for pair in pairs if len(pair) == 2 and pair[1] == "installed"}
+
+
+def missing() -> list[str]:
+    """Packages that are not installed, in the order of PACKAGES; no network, about 20 ms.
+
+    Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
+    """
+    if not uses_apt():
+        absent = [name for name in PROGRAMS if find_program(name) is None]
+        if absent:
+            raise UserError(
+                f"system {system_name()}",
+                "must be Debian or Ubuntu, or have these programs: " + ", ".join(PROGRAMS),
+                seen="missing " + ", ".join(absent),
+                fix="Install them (and the Vagrant plugin vagrant-libvirt) with your package manager",
+            )
+        return []
+    # One query with all names; it exits with 1 when one is unknown, and still lists the others.
+    listing = subprocess.run(
+        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *names()],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    installed = parse_installed(listing.stdout)
+    return [name for name in names() if name not in installed]
+
+
+def describe(packages: Iterable[str]) -> str:
+    """``virtual machines: qemu-utils, tini; images: packer``."""
+    wanted = set(packages)
+    groups = {use: [name for name in group if name in wanted] for use, group in PACKAGES.items()}
+    return "; ".join(f"{use}: {', '.join(group)}" for use, group in groups.items() if group)
+
+
+def install(packages: list[str]) -> None:
+    """Install ``packages`` with apt-get. Raises UserError with what to do when that fails."""
+    say(f"these packages are missing ({describe(packages)})")
+    # noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists
+    # services instead of restarting them under the operator.
+    apt = [
+        "env",
+        "DEBIAN_FRONTEND=noninteractive",
+        "NEEDRESTART_MODE=l",
+        "apt-get",
+        "--quiet",
+        "--option=DPkg::Lock::Timeout=300",
+    ]
+    # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
+    run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
+    done = run_as_root(
+        [*apt, "--yes", "--no-install-recommends", "install", *packages],
+        f"installing {len(packages)} packages with apt-get install --no-install-recommends",
+    )
+    if done.returncode != 0:
+        raise UserError(
+            "apt-get install",
+            f"must succeed once for {', '.join(packages)}",
+            seen=f"exit code {done.returncode}, its output is above",
+            fix="Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
+            "then type `./task setup` again; what is installed by then is kept",
+        )
+
+
+def system_name(os_release: Path = Path("/etc/os-release")) -> str:
+    """``Debian GNU/Linux 12 (bookworm)``, as the system calls itself; ``unknown`` without a name."""
+    try:
+        lines = os_release.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "unknown"
+    fields = dict(line.split("=", 1) for line in lines if "=" in line)
+    return fields.get("PRETTY_NAME", "unknown").strip().strip("\"'")
