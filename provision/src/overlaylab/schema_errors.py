@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,10 @@ def in_words(error: ValidationError) -> Violation:
     match error.validator:
         case "additionalProperties":
             known = sorted(error.schema.get("properties", {}))
-            key = next(k for k in value if k not in known)
+            patterns = error.schema.get("patternProperties", {})
+            key = next(k for k in value if k not in known and not any(re.search(p, k) for p in patterns))
+            if not known:
+                return Violation((*fields, key), "must be a name that fits here", show(key), fix)
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             fix = (f'Did you mean "{close[0]}"? ' if close else "") + f"Known keys: {', '.join(known)}."
             return Violation((*fields, key), "is no key of this mapping", None, fix)
@@ -78,7 +82,7 @@ def in_words(error: ValidationError) -> Violation:
             return Violation(
                 (*fields, key), "is missing", None, _sentence(f"Add it: {hint}" if hint else "Add it")
             )
-        case "propertyNames" | "pattern" if error.validator == "pattern" and about:
+        case "pattern" if about:
             return Violation(fields, f"must be {about}", show(value), "Write it in this form.")
         case "type":
             kinds = [wanted] if isinstance(wanted, str) else wanted

@@ -1,0 +1,267 @@
+"""What the roles ``overlay_<name>`` say about themselves (meta/overlay.yml): modes, needs, address range.
+
+No overlay is known by name here: a new one is a new role.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from ipaddress import IPv4Network
+from pathlib import Path
+from types import MappingProxyType
+
+from overlaylab.cluster import ClusterSpec
+from overlaylab.documents import Document, load_document, unknown
+from overlaylab.errors import UserError
+from overlaylab.model import JSON, Variant
+from overlaylab.paths import PROVISION, ROLES
+from overlaylab.routes import overlapping_route, via
+
+PREFIX = "overlay_"
+
+
+@dataclass(frozen=True)
+class Wire:
+    """What the underlay shows of this mode.
+
+    filter: pcap filter that matches its packets.
+    marker: a payload marker is ``visible`` in them or ``absent``.
+    """
+
+    filter: str
+    marker: str
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way to run an overlay.
+
+    arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
+    (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from.
+    """
+
+    key: str
+    mode: str | None
+    encrypted: bool
+    arguments: JSON
+    family: str | None
+    header_bytes: int
+    wire: Wire
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a node must have: kernel modules (one may be built in) and commands."""
+
+    modules: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """One overlay. ``name`` is spelled as in the table of published numbers.
+
+    range: the addresses its endpoints get by default; range_argument: the role's argument that changes it.
+    ports: what a firewall between the nodes must let through, ``6783/tcp``.
+    """
+
+    name: str
+    title: str
+    version: str
+    default_modes: tuple[str, ...]
+    needs: Needs
+    range: IPv4Network | None
+    range_argument: str | None
+    ports: tuple[str, ...]
+    modes: Mapping[str, Mode]
+    source: Document = field(repr=False, compare=False)
+
+    def variant(self, key: str) -> Variant:
+        """The record of one mode. Raises UserError for an unknown key."""
+        mode = self.modes.get(key)
+        if mode is None:
+            raise unknown("MODES", f"must be modes of {self.name}", key, self.modes)
+        return Variant(self.name, mode.mode, mode.encrypted)
+
+
+def role(name: str) -> Path:
+    """The role's folder; spelled with underscores, as Ansible wants it."""
+    return ROLES / (PREFIX + name.replace("-", "_"))
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Every overlay that has a role, sorted."""
+    found = ROLES.glob(f"{PREFIX}*/meta/overlay.yml")
+    return tuple(sorted(p.parts[-3].removeprefix(PREFIX).replace("_", "-") for p in found))
+
+
+@cache
+def load(name: str) -> Overlay:
+    """The overlay of a role. Raises UserError."""
+    if name not in names():
+        raise unknown("overlay", "must be an overlay that has a role", name, names())
+    overlay = read_overlay(role(name) / "meta" / "overlay.yml")
+    if overlay.name != name:
+        raise overlay.source.error(
+            "name",
+            rule="must be the role's own name",
+            seen=f'"{overlay.name}"',
+            fix=f"The role is {role(name).name}, so write {name}.",
+        )
+    return overlay
+
+
+def read_overlay(path: Path) -> Overlay:
+    """An overlay from any file, schema and cross-checks applied. Raises UserError."""
+    document = load_document(path, ROLES / "overlay.schema.json")
+    data = document.data
+    network = None
+    if data["range"] is not None:
+        try:
+            network = IPv4Network(data["range"])
+        except ValueError as wrong:
+            raise document.error(
+                "range",
+                rule="must be an IPv4 network",
+                seen=f'"{data["range"]}": {wrong}',
+                fix="Write the network's first address and its length, such as 10.32.0.0/12.",
+            ) from None
+    modes = {
+        key: Mode(
+            key,
+            value["mode"],
+            value["encrypted"],
+            MappingProxyType(value["arguments"]),
+            value["family"],
+            value["header_bytes"],
+            Wire(**value["wire"]),
+        )
+        for key, value in data["modes"].items()
+    }
+    _check_modes(document, modes)
+    return Overlay(
+        name=data["name"],
+        title=data["title"],
+        version=str(data["version"]),
+        default_modes=tuple(data["default_modes"]),
+        needs=Needs(tuple(data["needs"]["modules"]), tuple(data["needs"]["commands"])),
+        range=network,
+        range_argument=data["range_argument"],
+        ports=tuple(data["ports"]),
+        modes=MappingProxyType(modes),
+        source=document,
+    )
+
+
+def _check_modes(document: Document, modes: Mapping[str, Mode]) -> None:
+    name = document.data["name"]
+    for key, mode in modes.items():
+        right = Variant(name, mode.mode, mode.encrypted).key
+        if key != right:
+            raise document.error(
+                "modes",
+                key,
+                rule="must be named after its mode, with -encrypted where it encrypts",
+                seen=f'"{key}"',
+                fix=f"Call it {right}, or correct mode and encrypted.",
+            )
+        if mode.family is not None and mode.family not in modes:
+            wrong = unknown("", "must be another mode of this overlay", mode.family, modes)
+            raise document.error("modes", key, "family", rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
+        if mode.encrypted and mode.wire.marker != "absent":
+            raise document.error(
+                "modes",
+                key,
+                "wire",
+                "marker",
+                rule="must be absent where the mode encrypts",
+                seen=f'"{mode.wire.marker}"',
+                fix="Write absent: a payload that can be read on the underlay is not encrypted.",
+            )
+    for index, key in enumerate(document.data["default_modes"]):
+        if key not in modes:
+            wrong = unknown("", "must be a mode of this overlay", key, modes)
+            raise document.error("default_modes", index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
+
+
+def select(name: str, modes: str | None = None) -> list[Variant]:
+    """The modes to measure: MODES=fastdp,sleeve-encrypted, or the overlay's defaults. Raises UserError."""
+    overlay = load(name)
+    if modes is None:
+        return [overlay.variant(key) for key in overlay.default_modes]
+    keys = [key.strip() for key in modes.split(",")]
+    if "" in keys:
+        raise UserError(
+            "MODES",
+            "must be names with single commas between them",
+            seen=f'"{modes}"',
+            fix=f"Known: {', '.join(overlay.modes)}. Leave MODES out for {', '.join(overlay.default_modes)}.",
+        )
+    for key in keys:
+        if keys.count(key) > 1:
+            raise UserError(
+                "MODES",
+                "must name each mode once",
+                seen=f'"{modes}"',
+                fix="To measure more often, raise BLOCKS.",
+            )
+    return [overlay.variant(key) for key in keys]
+
+
+def check_ranges(
+    overlay: Overlay,
+    cluster: ClusterSpec | IPv4Network,
+    routes: Iterable[JSON] = (),
+    own_devices: Collection[str] = (),
+) -> None:
+    """Refuse an overlay whose addresses overlap the underlay or a network that the operator reaches.
+
+    cluster: or its underlay network alone, where the nodes come from an inventory.
+    routes: the output of ``ip -j route show table all``.
+    """
+    if overlay.range is None:
+        return
+    underlay = cluster if isinstance(cluster, IPv4Network) else cluster.underlay
+    remedy = (
+        f"Choose another range with the role's argument {overlay.range_argument}."
+        if overlay.range_argument
+        else "This overlay's range is fixed: choose another underlay network."
+    )
+    if overlay.range.overlaps(underlay):
+        raise overlay.source.error(
+            "range",
+            rule="must not overlap the underlay network of the cluster",
+            seen=f"{overlay.range} and {underlay}",
+            fix=remedy,
+        )
+    route = overlapping_route(overlay.range, routes, own_devices)
+    if route is not None:
+        raise overlay.source.error(
+            "range",
+            rule="must not overlap a network that this machine already reaches",
+            seen=f"{overlay.range}, and a route to {via(route)}",
+            fix=remedy,
+        )
+
+
+def role_digest(name: str) -> str:
+    """SHA-256 in hex over every file that decides how this overlay is converged.
+
+    That is its role, what overlay roles share (``overlay_common``, if there) and the playbooks.
+    """
+    folders = [role(name), ROLES / f"{PREFIX}common", PROVISION / "playbooks"]
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _ignored(p)):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(PROVISION)} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def _ignored(path: Path) -> bool:
+    """What an editor or an interpreter leaves behind is no input."""
+    return "__pycache__" in path.parts or path.suffix == ".pyc" or path.name.endswith(("~", ".swp"))
