@@ -109,6 +109,10 @@ def in_words(error: ValidationError) -> Violation:
             return Violation(fields, "must not be empty", show(value), fix)
         case "uniqueItems":
             return Violation(fields, "must not hold the same entry twice", show(value), "Remove one of them.")
+        case None:  # the schema false: a key that another value rules out
+            return Violation(fields, "does not apply here", show(value), "Remove it.")
+        case "multipleOf":
+            return Violation(fields, f"must be a multiple of {wanted}", show(value), fix)
         case "dependentRequired":
             key, needs = next((k, n) for k, ns in wanted.items() if k in value for n in ns if n not in value)
             return Violation((*fields, key), f'needs "{needs}" beside it', None, f'Add "{needs}".')

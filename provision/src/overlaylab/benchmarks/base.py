@@ -1,0 +1,115 @@
+"""What a benchmark is: one tool, how to call it, how long it takes, who reads its output."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import overlaylab.benchmarks as package
+from overlaylab.documents import Field, unknown
+from overlaylab.model import JSON, Sample
+from overlaylab.quantities import QuantityError, quantity
+from overlaylab.schema_errors import Violation, best_error, in_words, show
+
+CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client-to-server", "server-to-client"
+
+PORT = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
+
+
+class Benchmark(Protocol):
+    """One tool. The runner calls it inside a network namespace, so argv holds the tool alone.
+
+    A file ``benchmarks/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file.
+    """
+
+    tool: str
+    """The name that suites use; the file's own."""
+
+    parameters: JSON
+    """JSON Schema of the parameters, in base units, as suites state them.
+
+    Beyond JSON Schema: ``unit`` on a property (s, bit/s, bytes) means that suites write it as a quantity
+    (``5 s``), ``scaled`` that SCALE multiplies it, ``default`` is what counts where a suite is silent: only
+    for what changes no result, such as a port.
+    """
+
+    directions: tuple[str, ...]
+    """Which way data can flow, ``client-to-server`` first."""
+
+    parse: Callable[[str, str, int | None, JSON], list[Sample]]
+    """(stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped by us."""
+
+    def server_argv(self, parameters: JSON) -> tuple[str, ...] | None:
+        """The server, which serves any number of trials until it is ended; None where none is needed."""
+
+    def server_port(self, parameters: JSON) -> int | None:
+        """The TCP port that is open once the server is ready; None where there is none."""
+
+    def client_argv(
+        self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER
+    ) -> tuple[str, ...]:
+        """The client: what is timed and parsed."""
+
+    def duration(self, parameters: JSON) -> float:
+        """Seconds that one trial is expected to take, with what it omits at the start."""
+
+    def timeout(self, parameters: JSON) -> float:
+        """Seconds after which a trial has failed."""
+
+    def version_argv(self) -> tuple[str, ...]:
+        """Prints the tool's version in its first line."""
+
+
+class ParameterError(ValueError):
+    """A parameter is wrong; ``violation`` says which and how, for whoever knows the file."""
+
+    def __init__(self, violation: Violation) -> None:
+        self.violation = violation
+        super().__init__(f"{violation.fields}: {violation.rule}")
+
+
+def tools() -> tuple[str, ...]:
+    """Every tool that has a benchmark file, sorted."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if m.name != "base"))
+
+
+def load(tool: str) -> Benchmark:
+    """The benchmark of a tool. Raises UserError for one that is unknown."""
+    if tool not in tools():
+        raise unknown("tool", "must be a tool that has a benchmark", tool, tools())
+    return importlib.import_module(f"{package.__name__}.{tool}").benchmark
+
+
+def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
+    """Parameters as a suite writes them, checked, in base units, with defaults. Raises ParameterError."""
+    properties = benchmark.parameters["properties"]
+    values = {k: v["default"] for k, v in properties.items() if "default" in v}
+    for key, value in written.items():
+        unit = properties.get(key, {}).get("unit")
+        try:
+            values[key] = quantity(value, unit) if unit else value
+        except QuantityError as wrong:
+            about = properties[key].get("description", "a quantity")
+            fix = f"Write {about}."
+            raise ParameterError(Violation((key,), str(wrong), show(value), fix)) from None
+    error = best_error(values, benchmark.parameters)
+    if error is not None:
+        violation = in_words(error)
+        fields: tuple[Field, ...] = violation.fields
+        seen = show(written[fields[0]]) if fields and fields[0] in written else violation.seen
+        raise ParameterError(Violation(fields, violation.rule, seen, violation.fix))
+    return values
+
+
+def scaled(benchmark: Benchmark, parameters: JSON, scale: float) -> dict[str, Any]:
+    """Parameters with each ``scaled`` one multiplied; whole where the tool takes whole numbers, at least 1.
+
+    What is omitted at the start is not scaled: TCP's slow start takes as long in a long trial as in a short.
+    """
+    values = dict(parameters)
+    for key, schema in benchmark.parameters["properties"].items():
+        if schema.get("scaled") and key in values:
+            values[key] = max(1, round(values[key] * scale))
+    return values

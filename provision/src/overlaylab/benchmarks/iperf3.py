@@ -1,0 +1,102 @@
+"""iperf3: TCP goodput and retransmits, or UDP goodput, jitter and loss at an offered load."""
+
+from __future__ import annotations
+
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, SERVER_TO_CLIENT
+from overlaylab.model import JSON
+from overlaylab.parsers import iperf3
+
+
+class Iperf3:
+    """The server reports in JSON too: only the receiver knows what arrived in each interval."""
+
+    tool = "iperf3"
+    directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
+    parse = staticmethod(iperf3.parse)
+    parameters: JSON = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["protocol", "duration", "omit", "streams"],
+        "properties": {
+            "protocol": {"enum": ["tcp", "udp"]},
+            "duration": {
+                "type": "number",
+                "unit": "s",
+                "scaled": True,
+                "multipleOf": 1,
+                "minimum": 1,
+                "maximum": 86400,
+                "description": "whole seconds that count, such as 5 s",
+            },
+            "omit": {
+                "type": "number",
+                "unit": "s",
+                "multipleOf": 1,
+                "minimum": 0,
+                "maximum": 60,
+                "description": "whole seconds before them that do not count, such as 1 s",
+            },
+            "streams": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": 128,
+                "description": "parallel streams, from 1 to 128",
+            },
+            "offered": {
+                "type": "number",
+                "unit": "bit/s",
+                "exclusiveMinimum": 0,
+                "description": "the UDP payload offered by all streams together, such as 100 Mbit/s",
+            },
+            "datagram": {
+                "type": "number",
+                "unit": "bytes",
+                "multipleOf": 1,
+                "minimum": 16,
+                "maximum": 65507,
+                "description": "the UDP payload of one datagram, such as 1448 bytes",
+            },
+            "port": {**PORT, "default": 5201},
+        },
+        # Left out, iperf3 would offer 1 Mbit/s, in datagrams of a size that depends on its version.
+        "if": {"properties": {"protocol": {"const": "udp"}}},
+        "then": {"required": ["offered", "datagram"]},
+        "else": {"properties": {"offered": False, "datagram": False}},
+    }
+
+    def server_argv(self, parameters: JSON) -> tuple[str, ...]:
+        return ("iperf3", "--server", "--port", str(parameters["port"]), "--json")
+
+    def server_port(self, parameters: JSON) -> int:
+        return parameters["port"]
+
+    def client_argv(
+        self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER
+    ) -> tuple[str, ...]:
+        streams = parameters["streams"]
+        argv = [
+            *("iperf3", "--client", server_address, "--port", str(parameters["port"])),
+            *("--json", "--get-server-output", "--connect-timeout", "5000"),
+            *("--time", str(round(parameters["duration"])), "--omit", str(round(parameters["omit"]))),
+            *("--interval", "1", "--parallel", str(streams)),
+        ]
+        if parameters["protocol"] == "udp":
+            # --bitrate counts per stream.
+            argv += ["--udp", "--bitrate", str(round(parameters["offered"] / streams))]
+            argv += ["--length", str(round(parameters["datagram"]))]
+        if direction == SERVER_TO_CLIENT:
+            argv.append("--reverse")
+        return tuple(argv)
+
+    def duration(self, parameters: JSON) -> float:
+        return parameters["omit"] + parameters["duration"]
+
+    def timeout(self, parameters: JSON) -> float:
+        # Connecting may take 5 s, and a deep queue drains before the server reports.
+        return 20 + 1.5 * self.duration(parameters)
+
+    def version_argv(self) -> tuple[str, ...]:
+        return ("iperf3", "--version")
+
+
+benchmark = Iperf3()

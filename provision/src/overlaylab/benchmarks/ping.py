@@ -1,0 +1,72 @@
+"""ping: round-trip times of ICMP echo, and the ratio of requests that got no reply."""
+
+from __future__ import annotations
+
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER
+from overlaylab.model import JSON
+from overlaylab.parsers import ping
+
+
+class Ping:
+    """The kernel answers, so there is no server."""
+
+    tool = "ping"
+    directions = (CLIENT_TO_SERVER,)
+    parse = staticmethod(ping.parse)
+    parameters: JSON = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["count", "interval", "payload"],
+        "properties": {
+            "count": {
+                "type": "integer",
+                "scaled": True,
+                "minimum": 1,
+                "maximum": 1000000,
+                "description": "the number of echo requests, such as 200",
+            },
+            "interval": {
+                "type": "number",
+                "unit": "s",
+                "minimum": 0.002,
+                "maximum": 60,
+                "description": "the time between two requests, such as 20 ms",
+            },
+            "payload": {
+                "type": "number",
+                "unit": "bytes",
+                "multipleOf": 1,
+                # ping needs 16 bytes of payload to put the time of sending in.
+                "minimum": 16,
+                "maximum": 65507,
+                "description": "the payload of one request, such as 56 bytes",
+            },
+        },
+    }
+
+    def server_argv(self, parameters: JSON) -> None:
+        return None
+
+    def server_port(self, parameters: JSON) -> None:
+        return None
+
+    def client_argv(
+        self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER
+    ) -> tuple[str, ...]:
+        return (
+            *("ping", "-n", "-D", "-c", str(parameters["count"]), "-i", f"{parameters['interval']:g}"),
+            *("-s", str(round(parameters["payload"])), "-W", "2", server_address),
+        )
+
+    def duration(self, parameters: JSON) -> float:
+        return parameters["count"] * parameters["interval"]
+
+    def timeout(self, parameters: JSON) -> float:
+        # Where a reply is lost, ping waits for it: up to the 2 s of -W at the end.
+        return 20 + 1.5 * self.duration(parameters)
+
+    def version_argv(self) -> tuple[str, ...]:
+        return ("ping", "-V")
+
+
+benchmark = Ping()

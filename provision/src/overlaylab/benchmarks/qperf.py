@@ -1,0 +1,74 @@
+"""qperf: TCP bandwidth in whole messages, one-way TCP latency, and the configuration of both ends."""
+
+from __future__ import annotations
+
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT
+from overlaylab.model import JSON
+from overlaylab.parsers import qperf
+
+
+class Qperf:
+    """tcp_lat counts round trips of one byte and reports half of each: a one-way latency."""
+
+    tool = "qperf"
+    directions = (CLIENT_TO_SERVER,)
+    parse = staticmethod(qperf.parse)
+    parameters: JSON = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["test"],
+        "properties": {
+            "test": {"enum": ["tcp_bw", "tcp_lat", "conf"]},
+            "duration": {
+                "type": "number",
+                "unit": "s",
+                "scaled": True,
+                "multipleOf": 1,
+                "minimum": 1,
+                "maximum": 86400,
+                "description": "whole seconds, such as 2 s, which is qperf's own default",
+            },
+            "message": {
+                "type": "number",
+                "unit": "bytes",
+                "multipleOf": 1,
+                "minimum": 1,
+                "maximum": 1073741824,
+                "description": "the size of one message, such as 64 KiB (qperf's own for tcp_bw; tcp_lat has 1)",
+            },
+            "port": {**PORT, "default": 19765},
+            "data_port": {**PORT, "default": 19766},
+        },
+        "if": {"properties": {"test": {"const": "conf"}}},
+        "then": {"properties": {"duration": False, "message": False}},
+        "else": {"required": ["duration"]},
+    }
+
+    def server_argv(self, parameters: JSON) -> tuple[str, ...]:
+        return ("qperf", "--listen_port", str(parameters["port"]))
+
+    def server_port(self, parameters: JSON) -> int:
+        return parameters["port"]
+
+    def client_argv(
+        self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER
+    ) -> tuple[str, ...]:
+        argv = ["qperf", "--listen_port", str(parameters["port"])]
+        if parameters["test"] != "conf":
+            # A fixed data port, so that a firewall between nodes can be told about it.
+            argv += ["--ip_port", str(parameters["data_port"]), "--time", str(round(parameters["duration"]))]
+        if "message" in parameters:
+            argv += ["--msg_size", str(round(parameters["message"]))]
+        return (*argv, "--unify_nodes", "--unify_units", "-vvs", server_address, parameters["test"])
+
+    def duration(self, parameters: JSON) -> float:
+        return parameters.get("duration", 0)
+
+    def timeout(self, parameters: JSON) -> float:
+        return 20 + 1.5 * self.duration(parameters)
+
+    def version_argv(self) -> tuple[str, ...]:
+        return ("qperf", "--version")
+
+
+benchmark = Qperf()

@@ -1,0 +1,78 @@
+"""iperf3 --json --get-server-output: one JSON object with the client's and the server's report."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from overlaylab.model import JSON, Sample
+from overlaylab.parsers import ParseError, failure
+
+
+def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
+    """Goodput (whole, and per second as the receiver counted it), then by protocol.
+
+    TCP: retransmits. UDP: offered (payload sent), loss, and jitter as RFC 3550 defines it.
+    Raises ParseError.
+    """
+    try:
+        report = json.loads(stdout)
+    except ValueError:
+        if exit_code != 0:
+            raise failure("iperf3", stdout, stderr, exit_code) from None
+        raise ParseError(
+            "iperf3's JSON is cut short" if stdout.strip() else "iperf3 printed nothing"
+        ) from None
+    if not isinstance(report, dict):
+        raise ParseError("iperf3 printed JSON that is no report")
+    if "error" in report:
+        raise ParseError(f"iperf3: {report['error']}")
+    if exit_code != 0:
+        raise failure("iperf3", "", stderr, exit_code)
+    end = _get(report, "end")
+    received = _get(end, "sum_received")
+    if _get(received, "bytes") <= 0:
+        raise ParseError("iperf3: no byte arrived at the receiver")
+    goodput = _get(received, "bits_per_second")
+    samples = [Sample("goodput", goodput), *_intervals(report, parameters)]
+    sent = _get(end, "sum_sent")
+    if parameters["protocol"] == "tcp":
+        return [*samples, Sample("retransmits", _get(sent, "retransmits"))]
+    return [*samples, *_udp(received, sent)]
+
+
+def _udp(received: JSON, sent: JSON) -> list[Sample]:
+    packets = _get(received, "packets")
+    if packets <= 0:
+        raise ParseError("iperf3: no datagram was counted")
+    return [
+        Sample("offered", _get(sent, "bits_per_second")),
+        # A ratio of counts: lost_percent is the same, rounded in some versions.
+        Sample("loss", _get(received, "lost_packets") / packets, resolution=1 / packets),
+        Sample("jitter", _get(received, "jitter_ms") / 1000),
+    ]
+
+
+def _intervals(report: JSON, parameters: JSON) -> list[Sample]:
+    """Goodput per interval. The sender's intervals count what it queued, so only the receiver's will do."""
+    start = _get(_get(report, "start"), "test_start")
+    if not _get(start, "reverse"):
+        report = _get(report, "server_output_json")
+    samples = []
+    for interval in _get(report, "intervals"):
+        total = _get(interval, "sum")
+        if _get(total, "omitted"):
+            continue
+        begin, end = (_get(total, key) + parameters["omit"] for key in ("start", "end"))
+        # The last interval may be a sliver of some ms after the sender has stopped: no rate to speak of.
+        if end - begin >= 0.5:
+            samples.append(Sample("goodput", _get(total, "bits_per_second"), begin, end))
+    if not samples:
+        raise ParseError("iperf3 reported no interval")
+    return samples
+
+
+def _get(report: Any, key: str) -> Any:
+    if not isinstance(report, dict) or key not in report:
+        raise ParseError(f"iperf3's report has no {key}")
+    return report[key]
