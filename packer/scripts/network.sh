@@ -1,0 +1,34 @@
+#!/bin/sh
+# eth0 is management, by DHCP. Every other link is left alone: the underlay (eth1) gets its address
+# from Vagrant or from the runner, overlays make their own.
+set -eu
+install -d /etc/systemd/network /etc/systemd/networkd.conf.d
+cat >/etc/systemd/network/10-management.network <<'CONF'
+[Match]
+Name=eth0
+[Network]
+DHCP=ipv4
+LinkLocalAddressing=ipv6
+IPv6AcceptRA=no
+[DHCPv4]
+# Clones share everything but their MAC address.
+ClientIdentifier=mac
+CONF
+# Comes last in the order of names: any file for eth1 (Vagrant's is 50-vagrant-eth1) takes precedence.
+cat >/etc/systemd/network/90-underlay.network <<'CONF'
+[Match]
+Name=eth1
+[Link]
+Unmanaged=yes
+CONF
+# Restarting networkd must not take away what an overlay has set (networkd.conf(5)).
+cat >/etc/systemd/networkd.conf.d/overlaylab.conf <<'CONF'
+[Network]
+ManageForeignRoutes=no
+ManageForeignRoutingPolicyRules=no
+CONF
+# udev would give virtual links MAC addresses of its own (systemd.link(5), MACAddressPolicy); daemons
+# that set one lose the race. The name policy goes with it: net.ifnames=0 says the same.
+ln -sf /dev/null /etc/systemd/network/99-default.link
+# An offline lab has no name server; without this file every look-up would wait for a time-out.
+[ -e /etc/resolv.conf ] || : >/etc/resolv.conf

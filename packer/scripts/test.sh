@@ -1,0 +1,70 @@
+#!/bin/sh
+# Runs in the finished node: loads every module, asks every tool for its version, looks at the
+# settings that design and boot time rest on. Writes /tmp/report.json; fails if anything is missing.
+# Takes RELEASE, KERNEL_MODULES (words) and TOOLS (JSON: tool to command).
+exec python3 - <<'PYTHON'
+import json
+import os
+import subprocess
+import sys
+
+failures = []
+
+
+def run(command: str) -> tuple[int, str]:
+    done = subprocess.run(command, shell=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.strip()
+
+
+def expect(name: str, command: str, wanted: str) -> None:
+    _, seen = run(command)
+    if seen != wanted:
+        failures.append(f"{name}: `{command}` gave {seen!r}, wanted {wanted!r}")
+
+
+# Before anything is loaded or started: a booted node is pristine.
+expect("pristine", "iptables-save | grep -c '^-A'; nft list ruleset; ip -o link | grep -cvE ' (lo|eth[01]):'", "0\n0")
+expect("pristine", "sysctl -n net.ipv4.ip_forward", "0")
+expect("services", "systemctl is-active docker containerd etcd bird openvswitch-switch | sort -u", "inactive")
+expect("services", "systemctl --failed --plain --no-legend", "")
+expect("timers", "systemctl list-timers --plain --no-legend", "")
+expect("access", "sshd -T | grep -E '^(passwordauthentication|permitrootlogin|kbdinteractiveauthentication) ' | sort",
+       "kbdinteractiveauthentication no\npasswordauthentication no\npermitrootlogin no")
+expect("access", "awk -F: '$2 !~ /^[!*]/ {print $1}' /etc/shadow", "")
+expect("capabilities", "sudo -u nobody ping -c 1 -W 2 127.0.0.1 >/dev/null && echo ok", "ok")
+
+modules = {}
+for module in os.environ["KERNEL_MODULES"].split():
+    code, text = run(f"modprobe {module}")
+    if code:
+        failures.append(f"kernel module {module}: {text}")
+    modules[module] = code == 0
+
+tools = {}
+for tool, command in json.loads(os.environ["TOOLS"]).items():
+    code, text = run(command)
+    lines = [line.strip() for line in text.splitlines() if any(c.isdigit() for c in line)]
+    if not lines or code == 127:
+        failures.append(f"tool {tool}: `{command}` exited {code} and printed {text!r}")
+    tools[tool] = lines[0] if lines else None
+
+with open("/etc/os-release") as file:
+    release = dict(line.rstrip().replace('"', "").split("=", 1) for line in file if "=" in line)
+if release.get("VERSION_ID") != os.environ["RELEASE"]:
+    failures.append(f"release: {release.get('VERSION_ID')!r}, wanted {os.environ['RELEASE']!r}")
+
+_, listing = run("dpkg-query -W -f '${Package}\t${Version}\n'")
+report = {
+    "kernel": os.uname().release,
+    "os": release.get("PRETTY_NAME"),
+    "host_key": open("/etc/ssh/ssh_host_ed25519_key.pub").read().strip(),
+    "modules": sorted(name for name, loaded in modules.items() if loaded),
+    "tools": tools,
+    "packages": dict(line.split("\t") for line in listing.splitlines()),
+}
+with open("/tmp/report.json", "w") as file:
+    json.dump(report, file)
+for failure in failures:
+    print("image test failed:", failure, file=sys.stderr)
+sys.exit(bool(failures))
+PYTHON

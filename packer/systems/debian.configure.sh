@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes the freshly unpacked system boot and let Packer in. $1: its root, $2: folder with our inputs.
+set -eu
+root=$1
+input=$2
+
+chroot "$root" useradd --create-home --shell /bin/bash lab
+install -d -m 700 "$root/home/lab/.ssh"
+install -m 600 "$input/authorized_keys" "$root/home/lab/.ssh/authorized_keys"
+chroot "$root" chown -R lab:lab /home/lab/.ssh
+
+echo debian >"$root/etc/hostname"
+printf '127.0.0.1\tlocalhost\n127.0.1.1\tdebian\n::1\tlocalhost\n' >"$root/etc/hosts"
+echo 'LABEL=overlaylab / ext4 noatime 0 0' >"$root/etc/fstab"
+
+# One host key, made for this image: RSA and ECDSA keys cost time at boot and tell nothing more.
+rm -f "$root"/etc/ssh/ssh_host_*
+chroot "$root" ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key
+
+# The same scripts that Packer runs in a cloud image; here so that its boot is quick already.
+for script in access network services; do
+    chroot "$root" sh -s <"$input/$script.sh"
+done
+
+kernel=$(basename "$root"/boot/vmlinuz-*)
+initrd=$(basename "$root"/boot/initrd.img-*)
+mkdir -p "$root/boot/grub"
+cat >"$root/boot/grub/grub.cfg" <<GRUB
+set timeout=0
+menuentry "$kernel" {
+    linux /boot/$kernel root=LABEL=overlaylab ro net.ifnames=0 apparmor=0 audit=0 quiet loglevel=3 console=tty0 console=ttyS0
+    initrd /boot/$initrd
+}
+GRUB
