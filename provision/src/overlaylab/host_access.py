@@ -160,3 +160,24 @@ def setup_lock() -> Iterator[None]:
     with (paths.cache() / "setup.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
+
+
+def qemu_user_without_access() -> str | None:
+    """Name of the user that libvirt runs the nodes as, if it may not open /dev/kvm; None where it may.
+
+    From owner, groups and mode; None too where no such user is known, since libvirt then runs QEMU as root.
+    """
+    for name in ("libvirt-qemu", "qemu"):
+        try:
+            user = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        device = KVM_DEVICE.stat()
+        if device.st_uid == user.pw_uid:
+            needed = stat.S_IRUSR | stat.S_IWUSR
+        elif device.st_gid in os.getgrouplist(name, user.pw_gid):
+            needed = stat.S_IRGRP | stat.S_IWGRP
+        else:
+            needed = stat.S_IROTH | stat.S_IWOTH
+        return None if device.st_mode & needed == needed else name
+    return None
