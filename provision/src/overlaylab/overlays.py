@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from ipaddress import IPv4Network
 from pathlib import Path
-from types import MappingProxyType
 
 from overlaylab.cluster import ClusterSpec
 from overlaylab.documents import Document, load_document, unknown
@@ -135,7 +134,7 @@ def read_overlay(path: Path) -> Overlay:
             key,
             value["mode"],
             value["encrypted"],
-            MappingProxyType(value["arguments"]),
+            value["arguments"],
             value["family"],
             value["header_bytes"],
             Wire(**value["wire"]),
@@ -152,7 +151,7 @@ def read_overlay(path: Path) -> Overlay:
         range=network,
         range_argument=data["range_argument"],
         ports=tuple(data["ports"]),
-        modes=MappingProxyType(modes),
+        modes=modes,
         source=document,
     )
 

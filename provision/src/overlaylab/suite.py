@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from overlaylab.benchmarks import base
@@ -58,7 +57,7 @@ class Suite:
                 fix="SCALE=1 is as the suite says.",
             )
         benchmarks = (
-            replace(b, parameters=_frozen(base.scaled(base.load(b.tool), b.parameters, scale)))
+            replace(b, parameters=base.scaled(base.load(b.tool), b.parameters, scale))
             for b in self.benchmarks
         )
         return replace(self, benchmarks=tuple(benchmarks))
@@ -110,13 +109,9 @@ def _benchmark(document: Document, index: int) -> BenchmarkSpec:
     return BenchmarkSpec(
         name=data["name"],
         tool=data["tool"],
-        parameters=_frozen(parameters),
+        parameters=parameters,
         repetitions=data["repetitions"],
         warmups=data["warmups"],
         placement=data["placement"],
         direction=data["direction"],
     )
-
-
-def _frozen(values: Mapping[str, Any]) -> JSON:
-    return MappingProxyType(dict(values))

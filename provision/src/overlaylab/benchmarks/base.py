@@ -39,7 +39,7 @@ class Benchmark(Protocol):
     """Which way data can flow, ``client-to-server`` first."""
 
     parse: Callable[[str, str, int | None, JSON], list[Sample]]
-    """(stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped by us."""
+    """(stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped."""
 
     def server_argv(self, parameters: JSON) -> tuple[str, ...] | None:
         """The server, which serves any number of trials until it is ended; None where none is needed."""
@@ -100,7 +100,8 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
         fields: tuple[Field, ...] = violation.fields
         seen = show(written[fields[0]]) if fields and fields[0] in written else violation.seen
         raise ParameterError(Violation(fields, violation.rule, seen, violation.fix))
-    return values
+    # Whole ones as int, so that they read the same in argv, database and report.
+    return {k: int(v) if properties[k].get("multipleOf") == 1 else v for k, v in values.items()}
 
 
 def scaled(benchmark: Benchmark, parameters: JSON, scale: float) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, SERVER_TO_CLIENT
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf3
@@ -13,7 +15,7 @@ class Iperf3:
     tool = "iperf3"
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
     parse = staticmethod(iperf3.parse)
-    parameters: JSON = {
+    parameters: ClassVar[JSON] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["protocol", "duration", "omit", "streams"],
@@ -77,13 +79,13 @@ class Iperf3:
         argv = [
             *("iperf3", "--client", server_address, "--port", str(parameters["port"])),
             *("--json", "--get-server-output", "--connect-timeout", "5000"),
-            *("--time", str(round(parameters["duration"])), "--omit", str(round(parameters["omit"]))),
+            *("--time", str(parameters["duration"]), "--omit", str(parameters["omit"])),
             *("--interval", "1", "--parallel", str(streams)),
         ]
         if parameters["protocol"] == "udp":
             # --bitrate counts per stream.
             argv += ["--udp", "--bitrate", str(round(parameters["offered"] / streams))]
-            argv += ["--length", str(round(parameters["datagram"]))]
+            argv += ["--length", str(parameters["datagram"])]
         if direction == SERVER_TO_CLIENT:
             argv.append("--reverse")
         return tuple(argv)

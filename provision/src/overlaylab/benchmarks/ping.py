@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from overlaylab.benchmarks.base import CLIENT_TO_SERVER
 from overlaylab.model import JSON
 from overlaylab.parsers import ping
@@ -13,7 +15,7 @@ class Ping:
     tool = "ping"
     directions = (CLIENT_TO_SERVER,)
     parse = staticmethod(ping.parse)
-    parameters: JSON = {
+    parameters: ClassVar[JSON] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["count", "interval", "payload"],
@@ -55,7 +57,7 @@ class Ping:
     ) -> tuple[str, ...]:
         return (
             *("ping", "-n", "-D", "-c", str(parameters["count"]), "-i", f"{parameters['interval']:g}"),
-            *("-s", str(round(parameters["payload"])), "-W", "2", server_address),
+            *("-s", str(parameters["payload"]), "-W", "2", server_address),
         )
 
     def duration(self, parameters: JSON) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT
 from overlaylab.model import JSON
 from overlaylab.parsers import qperf
@@ -13,7 +15,7 @@ class Qperf:
     tool = "qperf"
     directions = (CLIENT_TO_SERVER,)
     parse = staticmethod(qperf.parse)
-    parameters: JSON = {
+    parameters: ClassVar[JSON] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["test"],
@@ -34,7 +36,7 @@ class Qperf:
                 "multipleOf": 1,
                 "minimum": 1,
                 "maximum": 1073741824,
-                "description": "the size of one message, such as 64 KiB (qperf's own for tcp_bw; tcp_lat has 1)",
+                "description": "the size of one message, such as 64 KiB, qperf's own for tcp_bw",
             },
             "port": {**PORT, "default": 19765},
             "data_port": {**PORT, "default": 19766},
@@ -56,9 +58,9 @@ class Qperf:
         argv = ["qperf", "--listen_port", str(parameters["port"])]
         if parameters["test"] != "conf":
             # A fixed data port, so that a firewall between nodes can be told about it.
-            argv += ["--ip_port", str(parameters["data_port"]), "--time", str(round(parameters["duration"]))]
+            argv += ["--ip_port", str(parameters["data_port"]), "--time", str(parameters["duration"])]
         if "message" in parameters:
-            argv += ["--msg_size", str(round(parameters["message"]))]
+            argv += ["--msg_size", str(parameters["message"])]
         return (*argv, "--unify_nodes", "--unify_units", "-vvs", server_address, parameters["test"])
 
     def duration(self, parameters: JSON) -> float:

@@ -9,7 +9,7 @@ from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError, failure
 
 _REPLY = re.compile(
-    r"\[(?P<at>\d+\.\d+)\] \d+ bytes from \S+: icmp_seq=(?P<seq>\d+) ttl=\d+ time=(?P<rtt>[\d.]+) (?P<unit>\S+)"
+    r"\[(?P<at>\d+\.\d+)\] \d+ bytes from \S+: icmp_seq=\d+ ttl=\d+ time=(?P<rtt>[\d.]+) (?P<unit>\S+)"
 )
 _SUMMARY = re.compile(r"(\d+) packets transmitted, (\d+) received,.*")
 
