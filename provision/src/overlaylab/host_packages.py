@@ -28,6 +28,9 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "images": (
         "packer",
         "mmdebstrap",
+        # mmdebstrap checks Debian's signatures with these; Ubuntu has neither by itself.
+        "debian-archive-keyring",
+        "gpg",
         "uidmap",
         "fdisk",
         "e2fsprogs",
