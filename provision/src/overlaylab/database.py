@@ -1,0 +1,326 @@
+"""The file behind the store: open, recognise, migrate and heal a results database.
+
+What the tables mean is said in db/README.md; records go in and out through ``store``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import hashlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from overlaylab import paths
+from overlaylab.errors import UserError
+
+APPLICATION_ID = int.from_bytes(b"olab", "big")
+"""In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it."""
+MIGRATIONS = paths.DB / "migrations"
+PUBLISHED = paths.DB / "published.csv"
+BUSY_SECONDS = 10.0
+"""How long to wait for another process's transaction; ours take milliseconds."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """One numbered file of SQL; sha256 in hex, of its bytes."""
+
+    version: int
+    name: str
+    sql: str
+    sha256: str
+
+
+def now() -> str:
+    """UTC in ISO 8601 with milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+@contextlib.contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn what SQLite says about the file or the disk into a UserError; a mistake in SQL stays one."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(path, error) or error from error
+
+
+def explain(path: Path, error: sqlite3.Error) -> UserError | None:
+    """The UserError for an error whose cause lies outside the program, else None."""
+    code = getattr(error, "sqlite_errorname", "")
+    # A limit on file size (EFBIG) is reported as a failed write, only ENOSPC as full.
+    if code in ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):
+        return UserError(
+            f"{path}",
+            "the disk is full or the file may not grow; what was stored before is intact",
+            seen=error,
+            fix="Free some space (./task lab:destroy, old runs), then ./task lab:resume.",
+        )
+    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        return UserError(
+            f"{path}",
+            f"another process kept it locked for {BUSY_SECONDS:.0f} s",
+            fix="Let that process finish or end it, then type the command again.",
+        )
+    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return UserError(
+            f"{path}",
+            "must be readable, and it and its folder writable, for what was asked",
+            seen=error,
+            fix="Correct the permissions, or copy the file (with its -wal, where there is one) "
+            "to a folder of yours and set LAB_DB to the copy.",
+        )
+    if code.startswith("SQLITE_NOTADB"):
+        return not_ours(path, "no SQLite file")
+    if code.startswith("SQLITE_IOERR") and code != "SQLITE_IOERR_SHORT_READ":
+        return UserError(
+            f"{path}",
+            "the disk could not read or write it",
+            seen=error,
+            fix="See the kernel's log (dmesg) for that disk, then type the command again.",
+        )
+    if code.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
+        return UserError(
+            f"{path}",
+            "must be a whole database",
+            seen=error,
+            fix="It is damaged or cut short: put a copy back, or save what is readable with "
+            f"'sqlite3 {path.name} .recover', and set LAB_DB to another file meanwhile.",
+        )
+    return None
+
+
+def not_ours(path: Path, seen: str) -> UserError:
+    """The error for a file that is something else than a results database."""
+    return UserError(
+        f"{path}",
+        "must be a results database of overlaylab",
+        seen=seen,
+        fix="Set LAB_DB to the right file, or to a new name to start an empty one.",
+    )
+
+
+def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
+    """The migrations in folder, in order; their numbers have no gap."""
+    found = []
+    for file in sorted(folder.glob("[0-9]*.sql")):
+        sql = file.read_bytes()
+        digest = hashlib.sha256(sql).hexdigest()
+        found.append(Migration(int(file.name.split("_")[0]), file.name, sql.decode(), digest))
+    if [m.version for m in found] != list(range(1, len(found) + 1)):
+        raise ValueError(f"{folder}: migrations must be numbered 1, 2, 3 … without a gap")
+    return found
+
+
+def open_database(
+    path: Path, *, create: bool, migrations_folder: Path = MIGRATIONS, published: Path = PUBLISHED
+) -> sqlite3.Connection:
+    """A connection in autocommit mode to the newest schema, foreign keys on.
+
+    create: make the file where it is missing, and insist on being able to write. Without it, a database
+    in a folder that cannot be written is opened for reading, if its schema is current.
+
+    Raises UserError for a file that is missing, foreign, damaged, newer or not to be written.
+    """
+    path = Path(path).absolute()
+    known = migrations(migrations_folder)
+    writable = prepare_path(path, create)
+    with explained(path):
+        db = sqlite3.connect(
+            f"{path.as_uri()}?mode={'rwc' if create else 'rw' if writable else 'ro'}",
+            uri=True,
+            isolation_level=None,
+            timeout=BUSY_SECONDS,
+        )
+    try:
+        with explained(path):
+            db.row_factory = sqlite3.Row
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA synchronous = FULL")
+            version = recognise(db, path, known, create)
+            if version < len(known) and not writable:
+                raise UserError(
+                    f"{path}",
+                    f"has schema {version} and must be brought to {len(known)}, but may not be written",
+                    fix="Copy it to a folder of yours and set LAB_DB to the copy.",
+                )
+            if writable:
+                heal(db)
+                migrate(db, path, version, known)
+                load_published(db, published)
+        return db
+    except BaseException:
+        db.close()
+        raise
+
+
+def prepare_path(path: Path, create: bool) -> bool:
+    """Whether path can be written; makes its folder when create. Raises UserError."""
+    if path.exists() and not path.is_file():
+        raise not_ours(path, "a folder" if path.is_dir() else "no regular file")
+    if not path.exists() and not create:
+        raise UserError(
+            f"{path}",
+            "there is no results database yet",
+            fix="Measure something first (./task lab:weave), or set LAB_DB to the file that you mean.",
+        )
+    try:
+        if create:
+            path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{path.parent}",
+            "the results' folder must be a folder that you may write",
+            seen=error.strerror,
+            fix="Set LAB_DB to a file in a folder of yours.",
+        ) from None
+    # SQLite writes a journal beside the file, so the folder counts too.
+    targets = [path, path.parent] if path.exists() else [path.parent]
+    missing = [t for t in targets if not os.access(t, os.W_OK)]
+    if create and missing:
+        raise UserError(
+            f"{path}",
+            "results could not be stored: the file and its folder must be writable",
+            seen=f"{missing[0]} is not",
+            fix="Correct its permissions, or set LAB_DB to a file in a folder of yours.",
+        )
+    return not missing
+
+
+def recognise(db: sqlite3.Connection, path: Path, known: list[Migration], create: bool) -> int:
+    """The file's schema version, 0 for an empty file that may become one of ours; else UserError."""
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    (objects,) = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if objects == 0 and version == 0:
+        if not create:
+            raise not_ours(path, "an empty file")
+        return 0
+    if application != APPLICATION_ID:
+        raise not_ours(path, "a SQLite file of another program")
+    if version > len(known):
+        raise UserError(
+            f"{path}",
+            f"its schema must be at most {len(known)}, the newest that this checkout knows",
+            seen=version,
+            fix="Update the checkout (git pull), or set LAB_DB to another file.",
+        )
+    ours = {m.version: m for m in known}
+    for row in db.execute("SELECT version, sha256 FROM migration ORDER BY version"):
+        if row["version"] in ours and ours[row["version"]].sha256 != row["sha256"]:
+            raise UserError(
+                f"{path}",
+                f"was made with another {ours[row['version']].name} than this checkout has",
+                fix="Use the checkout that made it, or set LAB_DB to a new file.",
+            )
+    return version
+
+
+def heal(db: sqlite3.Connection) -> None:
+    """Back to one plain file after a writer was killed; nothing where a live one is at work."""
+    if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+        to_plain_file(db, patience=0)
+
+
+def to_plain_file(db: sqlite3.Connection, *, patience: float) -> bool:
+    """Checkpoint and leave WAL mode; False where somebody else still has the file open.
+
+    patience: seconds to wait for that other one. The file is then left in WAL mode, which loses nothing.
+    """
+    db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+    try:
+        return db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete"
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return False
+        raise
+    finally:
+        db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
+
+
+@contextlib.contextmanager
+def transaction(db: sqlite3.Connection, path: Path) -> Iterator[sqlite3.Connection]:
+    """All or nothing; the write lock is taken at once, so that nothing read inside can change."""
+    with explained(path):
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            yield db
+            db.execute("COMMIT")
+        except BaseException:
+            # A full disk may have rolled back already.
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            raise
+
+
+def migrate(db: sqlite3.Connection, path: Path, version: int, known: list[Migration]) -> None:
+    """Apply what is missing, each in one transaction; a file that holds something is copied first."""
+    if version == len(known):
+        return
+    if version > 0:
+        backup(db, path, version)
+    for migration in known[version:]:
+        with transaction(db, path):
+            if db.execute("PRAGMA user_version").fetchone()[0] >= migration.version:
+                continue  # another process was faster
+            for statement in statements(migration.sql):
+                db.execute(statement)
+            db.execute(
+                "INSERT INTO migration (version, sha256, applied_at) VALUES (?, ?, ?)",
+                (migration.version, migration.sha256, now()),
+            )
+            db.execute(f"PRAGMA user_version = {migration.version}")
+
+
+def statements(sql: str) -> Iterator[str]:
+    """Single statements: executescript would commit the transaction that they belong to."""
+    pending = ""
+    for line in sql.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if any(line.strip() and not line.lstrip().startswith("--") for line in pending.splitlines()):
+        raise ValueError(f"a migration ends inside a statement: {pending.strip()[:60]}")
+
+
+def backup(db: sqlite3.Connection, path: Path, version: int) -> Path:
+    """A copy beside the file, named after its schema; an older copy is never overwritten."""
+    number = 1
+    while (copy := path.with_name(f"{path.name}.v{version}-{number}.bak")).exists():
+        number += 1
+    unfinished = copy.with_name(copy.name + ".part")
+    try:
+        target = sqlite3.connect(unfinished)
+        try:
+            db.backup(target)
+        finally:
+            target.close()
+        unfinished.replace(copy)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return copy
+
+
+def load_published(db: sqlite3.Connection, file: Path) -> None:
+    """Bring the table of published numbers to the file's state, where the file changed."""
+    content = file.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    known = db.execute("SELECT sha256 FROM _loaded WHERE name = 'published'").fetchone()
+    if known and known["sha256"] == digest:
+        return
+    columns = [row["name"] for row in db.execute("PRAGMA table_info(_published)")]
+    rows = list(csv.DictReader(content.decode().splitlines()))
+    with transaction(db, file):
+        db.execute("DELETE FROM _published")
+        db.executemany(
+            f"INSERT INTO _published ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            # An empty cell is unknown, not an empty text.
+            ([line, *(row[c] or None for c in columns[1:])] for line, row in enumerate(rows, start=2)),
+        )
+        db.execute("INSERT OR REPLACE INTO _loaded VALUES ('published', ?, ?)", (digest, now()))
