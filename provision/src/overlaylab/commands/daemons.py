@@ -1,0 +1,24 @@
+"""lab daemons: build the pinned daemons of overlays."""
+
+import click
+
+from overlaylab import daemons
+from overlaylab.progress import step
+
+
+@click.group()
+def command() -> None:
+    """The overlays' own daemons, built from pinned sources into the cache folder."""
+
+
+@command.command()
+@click.argument("name", required=False)
+def build(name: str | None) -> None:
+    """Build the daemons of NAME, or of every overlay that has a recipe; what is in the cache is kept."""
+    for each in (name,) if name else daemons.names():
+        if not daemons.cached(each):
+            with step(f"daemons-{each}", f"building {each} {daemons.load_recipe(each).version}", 90):
+                daemons.ensure(each)
+        built = daemons.ensure(each)
+        for binary, about in built["binaries"].items():
+            click.echo(f"{about['sha256']}  {about['path']}  ({binary} {built['version']})")
