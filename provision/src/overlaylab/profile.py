@@ -86,10 +86,15 @@ class Profile:
     source: Document = field(repr=False, compare=False)
 
     @property
-    def touches_nothing(self) -> bool:
-        """Applying it means removing every trace of another one."""
-        network = (self.rate, self.within_zone, self.mtu, self.quota)
-        return network == (None,) * 4 and not (self.between_zones or self.jitter or self.loss)
+    def is_none(self) -> bool:
+        """It holds nothing back: applying it means removing every trace of another one."""
+        held = (self.rate, self.within_zone, self.mtu, self.quota)
+        return held == (None,) * 4 and not (self.between_zones or self.jitter or self.loss or self.segmented)
+
+    @property
+    def segmented(self) -> bool:
+        """Traffic is cut into packets before it is counted."""
+        return self.offloads == "segmented"
 
     def burst_bytes(self, mtu: int) -> int:
         """The token bucket's size: as stated, else 8 ms at the rate and at least two frames.
@@ -258,7 +263,7 @@ def _cross_check(profile: Profile) -> None:
             raise wrong(name, rule=f"must hold two full frames, {frames} bytes", fix=fix)
     if profile.queue <= 0:
         raise wrong("queue", rule="must be more than 0 s", fix="20 ms suits most tiers.")
-    if profile.loss and profile.offloads != "segmented":
+    if profile.loss and not profile.segmented:
         raise profile.source.error(
             "offloads",
             rule="must be segmented where packets are lost",

@@ -12,7 +12,7 @@ from overlaylab.parsers import ParseError, failure
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
     """Goodput (whole, and per second as the receiver counted it), then by protocol.
 
-    TCP: retransmits. UDP: offered (payload sent), loss, and jitter as RFC 3550 defines it.
+    TCP: retransmits. UDP: offered (payload sent), datagrams sent, loss, and jitter as RFC 3550 defines it.
     Raises ParseError.
     """
     try:
@@ -47,6 +47,7 @@ def _udp(received: JSON, sent: JSON) -> list[Sample]:
         raise ParseError("iperf3: no datagram was counted")
     return [
         Sample("offered", _get(sent, "bits_per_second")),
+        Sample("datagrams", _get(sent, "packets")),
         # A ratio of counts: lost_percent is the same, rounded in some versions.
         Sample("loss", _get(received, "lost_packets") / packets, resolution=1 / packets),
         Sample("jitter", _get(received, "jitter_ms") / 1000),
