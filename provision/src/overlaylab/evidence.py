@@ -1,0 +1,214 @@
+"""Proof, around every trial, of which data path carries the traffic and that it was counted rightly.
+
+A probe is one shell script on the client's node: it captures on the underlay with the filter that the
+overlay's role declares, while marked pings of the full MTU with DF set cross the overlay. The pings
+also warm the neighbour tables. Judging is pure: text in, `Evidence` out.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import dpkt
+
+from overlaylab.model import Evidence
+from overlaylab.overlays import Mode
+
+MARKER = b"overlaylab-proof"
+"""Sixteen bytes, the most that ping's -p takes (ping(8)); repeated through the payload."""
+
+PINGS = 3
+HEADERS = 28
+"""Bytes of an IPv4 header and an ICMP header, which ping's -s does not count."""
+
+ACCOUNTING_TOLERANCE = 0.002
+"""How far the sender's qdisc and the receiver's NIC may differ, as a ratio."""
+
+_CUT = "=====overlaylab====="
+
+
+STATUS = "/usr/local/lib/overlaylab/overlay-status"
+"""Asks the overlay itself; its role installs the command (docs/adding-an-overlay.md)."""
+
+
+def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> str:
+    """POSIX sh for root on the client's node; `read_probe` reads what it prints.
+
+    mtu: bytes, the MTU that is claimed to pass between the endpoints.
+    """
+    size = mtu - HEADERS
+    return f"""
+folder=$(mktemp -d)
+trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
+tcpdump -i {interface} -n -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
+capture=$!
+waited=0
+until grep -q 'listening on' "$folder/said"; do
+    waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
+done
+ip netns exec endpoint ping -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer_endpoint}
+echo '{_CUT}'
+ip netns exec endpoint ping -n -q -c 1 -W 1 -M do -s {size + 1} {peer_endpoint} 2>&1
+echo '{_CUT}'
+kill -INT $capture; wait $capture 2>/dev/null
+base64 "$folder/wire"
+echo '{_CUT}'
+{STATUS}
+"""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What a probe saw. received: of PINGS marked pings at the claimed MTU; over_mtu_passes: one byte more."""
+
+    received: int
+    over_mtu_passes: bool
+    encapsulated: int
+    """Packets on the underlay that the role's filter caught and that are not bare ICMP."""
+    bare_icmp: int
+    marked: int
+    """Packets, of either kind, that showed the marker."""
+    status: dict[str, Any]
+
+
+def read_probe(printed: str) -> Probe:
+    """The probe's output as values. ValueError where the script did not get to its end."""
+    parts = printed.split(_CUT)
+    if len(parts) != 4:
+        raise ValueError(f"the probe stopped early: {printed.strip()[-300:]!r}")
+    pinged, over, wire, status = parts
+    encapsulated = bare = marked = 0
+    raw = base64.b64decode(wire)
+    if raw:
+        for _, frame in dpkt.pcap.Reader(io.BytesIO(raw)):
+            if _is_bare_icmp(frame):
+                bare += 1
+            else:
+                encapsulated += 1
+            # Twice in a row at any phase: a single match could be chance or a cut.
+            marked += (MARKER in frame)
+    return Probe(
+        received=_received(pinged),
+        over_mtu_passes=_received(over) > 0,
+        encapsulated=encapsulated,
+        bare_icmp=bare,
+        marked=marked,
+        status=json.loads(status),
+    )
+
+
+def _is_bare_icmp(frame: bytes) -> bool:
+    return len(frame) > 23 and frame[12:14] == b"\x08\x00" and frame[23] == 1
+
+
+def _received(text: str) -> int:
+    """The count in ping's summary line ``3 packets transmitted, 3 received, …``."""
+    for line in text.splitlines():
+        words = line.replace(",", " ").split()
+        if "received" in words and "transmitted" in words:
+            return int(words[words.index("received") - 1])
+    return 0
+
+
+def judge_status(node: str, mode: Mode, status: dict[str, Any]) -> Evidence:
+    """The overlay's own word: healthy, in the mode and encryption that were asked for, with all peers."""
+    expected = {"mode": mode.mode, "encrypted": mode.encrypted, "healthy": True}
+    problems = []
+    if not status.get("healthy"):
+        problems.append(status.get("reason") or "the overlay says that it is not healthy")
+    if status.get("mode") != mode.mode:
+        problems.append(f"the data path is {status.get('mode')}, not {mode.mode}")
+    if bool(status.get("encrypted")) != mode.encrypted:
+        problems.append("traffic is not encrypted" if mode.encrypted else "traffic is encrypted")
+    return Evidence(node, "status", "converge", not problems, expected, status, "; ".join(problems) or None)
+
+
+def judge_wire(node: str, mode: Mode, probe: Probe) -> Evidence:
+    """What the underlay showed of marked pings: the declared encapsulation, and the marker or not."""
+    bare_is_right = mode.header_bytes == 0
+    expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": bare_is_right}
+    observed = {"encapsulated": probe.encapsulated, "bare_icmp": probe.bare_icmp, "marked": probe.marked}
+    carried = probe.bare_icmp if bare_is_right else probe.encapsulated
+    problems = []
+    if carried < PINGS:
+        problems.append(f"{carried} packets of `{mode.wire.filter}` on the underlay for {PINGS} pings")
+    if not bare_is_right and probe.bare_icmp:
+        problems.append(f"{probe.bare_icmp} pings crossed the underlay without encapsulation")
+    if mode.wire.marker == "visible" and probe.marked < PINGS:
+        problems.append(f"the payload marker was seen {probe.marked} times, not {PINGS}")
+    if mode.wire.marker == "absent" and probe.marked:
+        problems.append(f"the payload marker was readable in {probe.marked} packets that should be encrypted")
+    return Evidence(node, "wire", "converge", not problems, expected, observed, "; ".join(problems) or None)
+
+
+def judge_mtu(node: str, mtu: int, probe: Probe) -> Evidence:
+    """The MTU that really passes with DF set: the claimed one does, one byte more does not."""
+    observed = {"received": probe.received, "sent": PINGS, "one_byte_more_passes": probe.over_mtu_passes}
+    problems = []
+    if probe.received < PINGS:
+        problems.append(f"{probe.received} of {PINGS} pings of {mtu} bytes came back: a smaller MTU passes, or none")
+    if probe.over_mtu_passes:
+        problems.append(f"{mtu + 1} bytes pass too: the MTU is larger than {mtu}")
+    return Evidence(node, "mtu", "converge", not problems, {"mtu": mtu}, observed, "; ".join(problems) or None)
+
+
+def state_script(interface: str) -> str:
+    """POSIX sh for root: counters of a node, as cheaply as can be (a fork costs 10 ms when emulated)."""
+    return f"""
+read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+read -r rx </sys/class/net/{interface}/statistics/rx_bytes; read -r tx </sys/class/net/{interface}/statistics/tx_bytes
+read -r rxp </sys/class/net/{interface}/statistics/rx_packets; read -r txp </sys/class/net/{interface}/statistics/tx_packets
+read -r dropped </sys/class/net/{interface}/statistics/rx_dropped
+read -r up _ </proc/uptime
+printf '{{"cpu":{{"user":%s,"nice":%s,"system":%s,"idle":%s,"iowait":%s,"irq":%s,"softirq":%s,"steal":%s}},' \
+    $user $nice $system $idle $iowait $irq $softirq $steal
+printf '"uptime":%s,"rx_bytes":%s,"tx_bytes":%s,"rx_packets":%s,"tx_packets":%s,"rx_dropped":%s,"qdisc":' \
+    $up $rx $tx $rxp $txp $dropped
+tc -s -j qdisc show dev {interface}; printf '}}'
+"""
+
+
+def read_state(printed: str) -> dict[str, Any]:
+    """`state_script`'s output: cpu in USER_HZ ticks since boot, bytes, packets, qdisc as tc(8) gives it."""
+    return json.loads(printed)
+
+
+def qdisc_bytes(state: dict[str, Any]) -> int | None:
+    """Bytes that the root HTB qdisc has sent; None where the underlay is not shaped."""
+    for qdisc in state["qdisc"]:
+        if qdisc.get("root") and qdisc["kind"] == "htb":
+            return qdisc["bytes"]
+    return None
+
+
+def judge_accounting(
+    sender: str, before: dict[str, Any], after: dict[str, Any], peer_before: dict[str, Any], peer_after: dict[str, Any]
+) -> Evidence | None:
+    """Bytes that the sender's qdisc counted against bytes that the receiver's NIC got, over one trial.
+
+    They differ where super-packets are counted by one header. None where the underlay is not shaped.
+    """
+    first, last = qdisc_bytes(before), qdisc_bytes(after)
+    if first is None or last is None:
+        return None
+    sent, received = last - first, peer_after["rx_bytes"] - peer_before["rx_bytes"]
+    ratio = received / sent if sent else None
+    ok = ratio is not None and abs(ratio - 1) <= ACCOUNTING_TOLERANCE
+    reason = None
+    if not ok:
+        reason = f"the sender's qdisc counted {sent} bytes, the receiver's NIC {received}"
+    return Evidence(
+        sender, "accounting", "after", ok, {"tolerance": ACCOUNTING_TOLERANCE},
+        {"qdisc_bytes": sent, "peer_rx_bytes": received, "ratio": ratio}, reason,
+    )  # fmt: skip
+
+
+def idle_share(before: dict[str, Any], after: dict[str, Any]) -> float | None:
+    """Share of CPU time, in 0…1, that was idle between two states; None without any time between them."""
+    ticks = {name: after["cpu"][name] - before["cpu"][name] for name in before["cpu"]}
+    total = sum(ticks.values())
+    return (ticks["idle"] + ticks["iowait"]) / total if total else None

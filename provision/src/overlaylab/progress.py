@@ -1,0 +1,71 @@
+"""What goes on, and how long it will take: estimates come from how long the same step took here before."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import statistics
+import time
+from collections.abc import Iterator
+
+from rich.console import Console
+
+from overlaylab import paths
+
+console = Console(stderr=True, highlight=False)
+
+
+def say(text: str) -> None:
+    """One line for the user, on standard error: standard output is for results."""
+    console.print(text, markup=False)
+
+
+def readable(seconds: float) -> str:
+    """Seconds as people say them: ``8 s``, ``3 min 20 s``."""
+    whole = round(seconds)
+    return f"{whole} s" if whole < 90 else f"{whole // 60} min {whole % 60:02d} s"
+
+
+def _file():
+    return paths.cache() / "durations.json"
+
+
+def _read() -> dict[str, list[float]]:
+    try:
+        return json.loads(_file().read_text())
+    except (OSError, ValueError):
+        return {}
+
+
+def estimate(key: str, default: float | None = None) -> float | None:
+    """Median of the last durations of this step on this machine, in seconds; else the default."""
+    known = _read().get(key)
+    return statistics.median(known) if known else default
+
+
+def remember(key: str, seconds: float) -> None:
+    """Keep a duration for later estimates (the last five count)."""
+    durations = _read()
+    durations[key] = [*durations.get(key, []), round(seconds, 1)][-5:]
+    temporary = _file().with_suffix(".new")
+    with contextlib.suppress(OSError):  # an estimate is never worth a failure
+        temporary.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(json.dumps(durations, indent=1))
+        temporary.replace(_file())
+
+
+@contextlib.contextmanager
+def step(key: str, text: str, default: float | None = None) -> Iterator[None]:
+    """Announce a step with its estimate, and say how long it took. A failed step is not remembered."""
+    expected = estimate(key, default)
+    about = f" (about {readable(expected)})" if expected and expected >= 3 else ""
+    started = time.monotonic()
+    if console.is_terminal:
+        with console.status(f"{text}{about}"):
+            yield
+    else:
+        say(f"{text}{about} …")
+        yield
+    took = time.monotonic() - started
+    remember(key, took)
+    say(f"{text}: {readable(took)}")

@@ -1,0 +1,142 @@
+"""Plain SSH hosts that already exist: no snapshots, so overlays are reset and converged in turn.
+
+They keep their way in: a dead man's timer on each host takes profile and overlay away unless the
+runner renews it, and port 22 is exempt from shaping where the underlay carries SSH too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from overlaylab import ansible, overlays, shaping
+from overlaylab.errors import UserError
+from overlaylab.inventory import Inventory, load_inventory
+from overlaylab.model import JSON, Variant
+from overlaylab.progress import step
+from overlaylab.providers import Entered, Say
+from overlaylab.ssh import Nodes
+
+TIMER = "overlaylab-deadman"
+PATIENCE = 600
+"""Seconds without a word from the runner after which a host cleans itself up."""
+RENEW_EVERY = 120
+RESET = "/usr/local/lib/overlaylab/overlay-reset"
+CLEAR = "/run/overlaylab-clear-profile"
+
+_VIRTUALIZATION = {"none": "bare", "qemu": "tcg", "lxc": "shared-kernel", "docker": "shared-kernel"}
+"""systemd-detect-virt(1)'s words to accelerators; all other hypervisors use the CPU's own virtualisation."""
+
+
+class Hosts:
+    """An inventory of SSH hosts. See `overlaylab.providers.Provider` for the verbs."""
+
+    name = "hosts"
+    snapshots = False
+    image = None
+
+    def __init__(self, path: Path, say: Say) -> None:
+        self.path, self.say = path, say
+        self._inventory = load_inventory(path)
+        self.cluster = self._inventory.name
+        self.nodes = Nodes(self._inventory)
+        self.accelerator = "bare"
+        self._current: Variant | None = None
+        self._renewing: asyncio.Task | None = None
+        self._facts: dict[str, JSON] = {}
+
+    @property
+    def inventory(self) -> Inventory:
+        return self._inventory
+
+    def describe(self) -> JSON:
+        return {
+            node.name: {"underlay_address": str(node.underlay_address), "zone": node.zone, **self._facts[node.name]}
+            for node in self._inventory.nodes
+        }
+
+    async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
+        if self._facts:
+            return
+        await self.nodes.connect()
+        script = (
+            "systemd-detect-virt 2>/dev/null || :; nproc; awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
+            " sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1;"
+        )
+        for name, done in (await self.nodes.sh(script)).items():
+            virtualization, cpus, memory, kernel, *model = done.stdout.strip().splitlines()
+            self._facts[name] = {
+                "virtualization": virtualization,
+                "cpus": int(cpus),
+                "memory_mib": int(memory),
+                "kernel": kernel,
+                "cpu": model[0] if model else None,
+            }
+        found = {_VIRTUALIZATION.get(facts["virtualization"], "kvm") for facts in self._facts.values()}
+        if len(found) > 1:
+            raise UserError(
+                f"{self.path}", "hosts of one run must have CPUs of one kind", seen=", ".join(sorted(found)),
+                fix="Measure between hosts that run alike",
+            )  # fmt: skip
+        self.accelerator = found.pop()
+        self._renewing = asyncio.create_task(self._keep_renewing())
+
+    async def enter(self, variant: Variant) -> Entered:
+        started = time.monotonic()
+        if variant == self._current:
+            await self._clear_profile()
+            return Entered(revert=time.monotonic() - started, converge=0.0)
+        await self._clear_profile()
+        if self._current is not None:
+            with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
+                await self._playbook(self._current, "reset")
+            self._current = None
+        with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
+            await self._playbook(variant, "converge")
+        self._current = variant
+        await self.renew()
+        return Entered(revert=0.0, converge=time.monotonic() - started)
+
+    async def _playbook(self, variant: Variant, verb: str) -> None:
+        mode = overlays.load(variant.overlay).modes[variant.key]
+        await asyncio.to_thread(ansible.run_playbook, self.path, variant.overlay, verb, dict(mode.arguments))
+
+    async def _clear_profile(self) -> None:
+        for node in self.nodes.values():
+            await node.sh(shaping.clear_script(node.spec.underlay_interface))
+
+    async def renew(self) -> None:
+        """(Re)arm the timer on every host; systemd-run(1) transient timers end with their unit."""
+        for node in self.nodes.values():
+            clear = shaping.clear_script(node.spec.underlay_interface)
+            await node.sh(
+                f"cat >{CLEAR} <<'CLEAR'\n{clear}CLEAR\n"
+                f"systemctl stop {TIMER}.timer {TIMER}.service 2>/dev/null\n"
+                f"systemctl reset-failed {TIMER}.timer {TIMER}.service 2>/dev/null\n"
+                f"systemd-run --quiet --collect --unit={TIMER} --on-active={PATIENCE} "
+                + shlex.join(["sh", "-c", f"sh {CLEAR}; [ ! -x {RESET} ] || {RESET}"])
+            )
+
+    async def _keep_renewing(self) -> None:
+        while True:
+            await asyncio.sleep(RENEW_EVERY)
+            # A host that does not answer now is the trial's business; the timer is there for exactly that.
+            with contextlib.suppress(Exception):
+                await self.renew()
+
+    async def leave(self) -> None:
+        if self._renewing:
+            self._renewing.cancel()
+        await self._clear_profile()
+        if self._current is not None:
+            with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
+                await self._playbook(self._current, "reset")
+            self._current = None
+        await self.nodes.sh(
+            f"systemctl stop {TIMER}.timer 'overlaylab-server-*' 2>/dev/null; rm -f {CLEAR}", check=False
+        )
+        self.nodes.drop()

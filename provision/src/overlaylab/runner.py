@@ -1,0 +1,297 @@
+"""One run: enter a variant, shape, probe, measure, probe again, store; block after block.
+
+Invariant: a trial is `ok` only if the data path was proven before and after it and the profile's
+settings were read back after the revert that preceded it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shlex
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from overlaylab import evidence, overlays, servers, shaper
+from overlaylab.benchmarks import base as benchmarks
+from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.parsers import ParseError
+from overlaylab.plan import HOST, cells
+from overlaylab.progress import remember
+from overlaylab.providers import Provider, Say
+from overlaylab.shaper import Shaper
+from overlaylab.ssh import Node, NodeError
+from overlaylab.store import Store
+
+ATTEMPTS = 2
+"""How often a cell is entered before the run stops: a node that died once comes back with the revert."""
+
+
+class RunStopped(Exception):
+    """The run cannot go on now; what is finished is stored, and lab:resume carries on."""
+
+
+@dataclass
+class Clock:
+    """Where the wall time of a run went, in seconds; `bench:harness` prints it.
+
+    setup: reverts, clocks, profile and servers; trials: inside trials; harness: the rest of the cells.
+    """
+
+    setup: float = 0.0
+    trials: float = 0.0
+    harness: float = 0.0
+    reverts: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Point:
+    """A moment between trials: the proof, the overlay's own word, and the counters on either side of the probe."""
+
+    evidence: tuple[Evidence, ...]
+    status: JSON
+    states_before: dict[str, JSON]
+    states_after: dict[str, JSON]
+
+
+class Runner:
+    """Carries a stored plan out. `on_block` is called with the block's number whenever one is complete."""
+
+    def __init__(
+        self,
+        store: Store,
+        run_id: str,
+        provider: Provider,
+        shaper: Shaper,
+        say: Say,
+        on_block: Callable[[int], None] = lambda block: None,
+    ) -> None:
+        self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
+        self.say, self.on_block = say, on_block
+        self.nodes = provider.nodes
+        self.clock = Clock()
+        self._versions: dict[str, str] = {}
+        self._underlay_mtus: dict[str, int] = {}
+
+    async def run(self) -> None:
+        """All pending trials of the plan. RunStopped where a node stays away."""
+        pending = self.store.pending_trials(self.run_id)
+        todo = cells(pending)
+        self.store.set_run_state(self.run_id, "running")
+        if pending:
+            await self._verify_profile()
+        for number, cell in enumerate(todo):
+            await self._cell_with_attempts(cell, number, len(todo))
+            if number + 1 == len(todo) or todo[number + 1][0][1].block != cell[0][1].block:
+                self.on_block(cell[0][1].block)
+        self.store.set_run_state(self.run_id, "done")
+
+    # -- the profile ------------------------------------------------------------------------------
+
+    async def _verify_profile(self) -> None:
+        """Once per run, on the host network: baseline RTT, then all checks of the profile in force."""
+        self.say(f"verifying profile {self.shaper.profile.name} on the host network (about 25 s)")
+        await self.provider.enter(Variant(HOST))
+        await self._read_underlay_mtus()
+        checks = await self.shaper.measure_baseline()
+        wrong = shaper.problems(await self.shaper.apply_and_read_back())
+        if wrong:
+            raise RunStopped(f"the profile is not in force: {wrong}")
+        if not self.shaper.profile.is_none:
+            checks += await self.shaper.verify()
+        for check in checks:
+            self.store.add_profile_check(self.run_id, check)
+            self.say(f"  {shaper.readable(check)}")
+        failed = [check for check in checks if check.verdict == "fail"]
+        if failed:
+            names = ", ".join(sorted({check.name for check in failed}))
+            raise RunStopped(
+                f"profile {self.shaper.profile.name} failed its check ({names}), so nothing was measured under it. "
+                "Other work on this machine is the usual cause: ./task doctor shows the idle CPU"
+            )
+
+    # -- cells ------------------------------------------------------------------------------------
+
+    async def _cell_with_attempts(self, cell: list[tuple[int, PlannedTrial]], number: int, total: int) -> None:
+        done: set[int] = set()
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                await self._cell(cell, done, f"[{number + 1}/{total}]")
+                return
+            except (NodeError, TimeoutError) as error:
+                self.nodes.drop()
+                if attempt == ATTEMPTS:
+                    raise RunStopped(f"{error}; tried {ATTEMPTS} times") from error
+                self.say(f"  {error}; entering the variant again")
+
+    async def _cell(self, cell: list[tuple[int, PlannedTrial]], done: set[int], place: str) -> None:
+        first = cell[0][1]
+        variant = first.variant
+        started = time.monotonic()
+        entered = await self.provider.enter(variant)
+        self.clock.reverts.append(entered.revert)
+        client, server = self.nodes[first.client_node], self.nodes[first.server_node]
+        wrong = shaper.problems(await self.shaper.apply_and_read_back())
+        target = await self._status(server)
+        await servers.start(server, self._servers(cell))
+        setup = time.monotonic() - started
+        self.clock.setup += setup
+
+        in_trials = 0.0
+        began = time.monotonic()
+        point = await self._point(client, server, target, variant)
+        todo = [(trial_id, trial) for trial_id, trial in cell if trial_id not in done]
+        for trial_id, trial in todo:
+            result, point = await self._trial(trial_id, trial, client, server, target, variant, point, wrong)
+            done.add(trial_id)
+            in_trials += result.duration or 0.0
+            self.say(f"  {place} {variant_name(variant)} {trial.benchmark}: {_outcome(result)}")
+        self.clock.trials += in_trials
+        self.clock.harness += time.monotonic() - began - in_trials
+        remember(f"cell-overhead-{variant.overlay}-{self.provider.accelerator}", time.monotonic() - started - in_trials)
+        await self.provider.renew()
+
+    def _servers(self, cell: list[tuple[int, PlannedTrial]]) -> dict:
+        wanted = {}
+        for _, trial in cell:
+            tool = benchmarks.load(trial.tool)
+            argv = tool.server_argv(trial.parameters)
+            if argv:
+                wanted[trial.tool] = (argv, tool.server_port(trial.parameters))
+        return wanted
+
+    async def _status(self, node: Node) -> JSON:
+        """The overlay's own word on a node, with its endpoint's address."""
+        return json.loads((await node.sh(evidence.STATUS)).stdout)
+
+    # -- trials -----------------------------------------------------------------------------------
+
+    async def _trial(
+        self,
+        trial_id: int,
+        trial: PlannedTrial,
+        client: Node,
+        server: Node,
+        target: JSON,
+        variant: Variant,
+        before: Point,
+        wrong: str | None,
+    ) -> tuple[TrialResult, Point]:
+        tool = benchmarks.load(trial.tool)
+        version = await self._version(tool, client)
+        argv = tool.client_argv(target["endpoint_address"], trial.parameters, trial.direction)
+        limit = tool.timeout(trial.parameters)
+        started_at = now()
+        self.store.start_trial(trial_id, started_at)
+        done = await client.sh(servers.in_endpoint(argv, limit), check=False, timeout=limit + 30)
+        after = await self._point(client, server, target, variant)
+
+        status, reason, samples = "ok", None, ()
+        try:
+            samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, trial.parameters))
+        except ParseError as error:
+            status, reason = "failed", str(error)
+        states = {n.name: (before.states_after[n.name], after.states_before[n.name]) for n in (client, server)}
+        said = [
+            *(replace(item, phase="before") for item in before.evidence),
+            *(replace(item, phase="after") for item in after.evidence),
+            Evidence(client.name, "settings", "before", not wrong, {}, {}, wrong),
+        ]
+        if self.shaper.profile.segmented:
+            sender, receiver = (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
+            accounting = evidence.judge_accounting(sender.name, *states[sender.name], *states[receiver.name])
+            if accounting:
+                said.append(accounting)
+        refuted = [f"{item.kind} {item.phase}, {item.node}: {item.reason}" for item in said if not item.ok]
+        if refuted and status == "ok":
+            status, reason = "void", "; ".join(refuted)
+        result = TrialResult(
+            status=status,
+            reason=reason,
+            started_at=started_at,
+            duration=done.duration,
+            argv=tuple(argv),
+            exit_code=done.exit_code,
+            stdout=done.stdout,
+            stderr=done.stderr,
+            tool_version=version,
+            samples=samples,
+            node_state={name: {"before": first, "after": last} for name, (first, last) in states.items()},
+            overlay_version=after.status.get("version"),
+            overlay_mtu=after.status.get("overlay_mtu"),
+            underlay_mtu=self._underlay_mtu(client),
+        )
+        self.store.finish_trial(trial_id, result, said)
+        return result, after
+
+    async def _read_underlay_mtus(self) -> None:
+        for name, node in self.nodes.items():
+            script = f"cat /sys/class/net/{node.spec.underlay_interface}/mtu"
+            self._underlay_mtus[name] = int((await node.sh(script)).stdout)
+
+    def _underlay_mtu(self, node: Node) -> int:
+        """Bytes: the profile's, else the one that the node came with."""
+        return self.shaper.profile.mtu or self._underlay_mtus[node.name]
+
+    async def _point(self, client: Node, server: Node, target: JSON, variant: Variant) -> Point:
+        """Counters first, then the probe with its own traffic, then counters again for the next trial."""
+        mode = overlays.load(variant.overlay).modes[variant.key]
+        mtu = target["overlay_mtu"] or self._underlay_mtu(client)
+        states = await self._states(client, server)
+        printed = await client.sh(
+            evidence.probe_script(client.spec.underlay_interface, target["endpoint_address"], mtu, mode),
+            check=False,
+            timeout=60,
+        )
+        try:
+            probe = evidence.read_probe(printed.stdout)
+        except ValueError as error:
+            raise NodeError(f"{client.name}: {error}; {printed.stderr.strip()[-200:]}") from error
+        found = (
+            evidence.judge_status(client.name, mode, probe.status),
+            evidence.judge_wire(client.name, mode, probe),
+            evidence.judge_mtu(client.name, mtu, probe),
+        )
+        return Point(found, probe.status, states, await self._states(client, server))
+
+    async def _states(self, *nodes: Node) -> dict[str, JSON]:
+        script = {node.name: evidence.state_script(node.spec.underlay_interface) for node in nodes}
+        printed = await asyncio.gather(*(node.sh(script[node.name]) for node in nodes))
+        return {n.name: evidence.read_state(d.stdout) for n, d in zip(nodes, printed, strict=True)}
+
+    async def _version(self, tool: benchmarks.Benchmark, node: Node) -> str | None:
+        """The tool's own words on its version, asked once per run."""
+        if tool.tool not in self._versions:
+            done = await node.sh(shlex.join(tool.version_argv()), check=False)
+            words = (done.stdout or done.stderr).strip().splitlines()
+            self._versions[tool.tool] = words[0] if words else ""
+        return self._versions[tool.tool] or None
+
+
+def _outcome(result: TrialResult) -> str:
+    """What a trial gave, for the user: its whole-trial values, or why it gave none."""
+    if result.status != "ok":
+        return f"{result.status}: {result.reason}"
+    whole = [s for s in result.samples if s.t_start is None and s.quantile is None]
+    return ", ".join(f"{s.metric} {readable_value(s.metric, s.value)}" for s in whole) or "ok"
+
+
+def variant_name(variant: Variant) -> str:
+    """``host``, ``weave fastdp-encrypted``."""
+    return variant.overlay if variant.mode is None else f"{variant.overlay} {variant.key}"
+
+
+def readable_value(metric: str, value: float) -> str:
+    """A value with the unit that people use for its metric."""
+    if metric == "goodput":
+        return f"{value / 1e6:.2f} Mbit/s"
+    if metric.startswith(("latency", "jitter")):
+        return f"{value * 1e3:.3f} ms"
+    return f"{value:g}"
+
+
+def now() -> str:
+    """UTC with milliseconds, for labels only."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,230 @@
+"""A profile in force on all nodes: apply, read back, clear, and verify by sending and counting."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shlex
+import statistics
+from dataclasses import dataclass, field
+
+from overlaylab import servers, shaping, theory
+from overlaylab.benchmarks import base as benchmarks
+from overlaylab.evidence import idle_share, read_state, state_script
+from overlaylab.model import ProfileCheck
+from overlaylab.parsers import ParseError
+from overlaylab.profile import Profile
+from overlaylab.ssh import NodeError, Nodes
+
+GOODPUT_TOLERANCE = 0.01
+RTT_PINGS = 200
+RTT_TOLERANCE = 0.05
+RTT_FLOOR = 50e-6
+"""Seconds: no RTT is held to better than this."""
+LOADED_PING_INTERVAL = 0.2
+"""Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows."""
+BUSY = 0.05
+"""Share of idle CPU below which a node, not the profile, is taken to be the limit."""
+GOODPUT = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": 5201}
+"""Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
+of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
+
+
+@dataclass
+class Shaper:
+    """One profile on the nodes of one inventory.
+
+    baseline: {pair of node names: RTT in s with no profile}, measured once per run on this accelerator:
+    a profile's latency is a target, and only what lacks to it is added.
+    """
+
+    nodes: Nodes
+    profile: Profile
+    baseline: dict[frozenset[str], float] = field(default_factory=dict)
+
+    def told(self, name: str) -> shaping.NodeShaping:
+        """What the node's underlay interface is told."""
+        inventory = self.nodes.inventory
+        spec = next(node for node in inventory.nodes if node.name == name)
+        return shaping.node_shaping(self.profile, inventory, spec, self.baseline)
+
+    async def apply(self) -> dict[str, bool]:
+        """Put the profile in force on every node; {node: whether that changed anything}."""
+
+        async def one(name: str) -> bool:
+            told = self.told(name)
+            script = (
+                shaping.clear_script(told.interface) if self.profile.is_none else shaping.apply_script(told)
+            )
+            return (await self.nodes[name].sh(script)).stdout.split()[-1:] == ["changed"]
+
+        return dict(zip(self.nodes, await asyncio.gather(*map(one, self.nodes)), strict=True))
+
+    async def apply_and_read_back(self) -> dict[str, list[str]]:
+        """Apply on every node and read back what is in force, in one exchange; {node: problems in words}."""
+
+        async def one(name: str) -> list[str]:
+            told = self.told(name)
+            script = f"( {shaping.apply_script(told)} ) >/dev/null || exit\n{shaping.readback_script(told.interface)}"
+            return shaping.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
+
+        if self.profile.is_none:
+            return {name: [] for name in self.nodes}
+        return dict(zip(self.nodes, await asyncio.gather(*map(one, self.nodes)), strict=True))
+
+    async def clear(self) -> None:
+        """Take any profile away; none is no error."""
+        await asyncio.gather(
+            *(self.nodes[name].sh(shaping.clear_script(self.told(name).interface)) for name in self.nodes)
+        )
+
+    # -- verifying --------------------------------------------------------------------------------
+
+    async def rtts(self, client: str, server: str, count: int, interval: float) -> list[float]:
+        """RTTs in s of `count` pings over the underlay, `interval` s apart."""
+        ping = benchmarks.load("ping")
+        parameters = {"count": count, "interval": interval}
+        argv = ping.client_argv(self._address(server), parameters)
+        done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
+        samples = ping.parse(done.stdout, done.stderr, done.exit_code, parameters)
+        return [sample.value for sample in samples if sample.metric == "latency_rtt"]
+
+    async def measure_baseline(self) -> list[ProfileCheck]:
+        """Measure the RTT of every pair; call it while no profile is in force."""
+        checks = []
+        for client, server in self._pairs():
+            median = statistics.median(await self.rtts(client, server, RTT_PINGS, 0.01))
+            self.baseline[frozenset((client, server))] = median
+            target = self.profile.rtt_between(self._zone(client), self._zone(server))
+            reason = None
+            if target is not None and median > target:
+                reason = f"exceeds the target of {target * 1e3:.2f} ms: no delay is added"
+            checks.append(
+                ProfileCheck("rtt-baseline", client, server, target, median, None, "s",
+                             "pass" if reason is None else "not-applicable", reason)
+            )  # fmt: skip
+        return checks
+
+    async def verify(self) -> list[ProfileCheck]:
+        """All checks of the profile that is in force, sent by one node and counted at the other."""
+        checks = []
+        for client, server in self._pairs():
+            idle, check = await self._idle_rtt(client, server)
+            checks.append(check)
+            if self.profile.rate is None:
+                continue
+            await servers.start(self.nodes[server], self._iperf3())
+            forth, loaded = await self._goodput(client, server, idle)
+            checks += [forth, loaded]
+            await servers.stop(self.nodes[server])
+            await servers.start(self.nodes[client], self._iperf3())
+            back, _ = await self._goodput(server, client, None)
+            checks.append(back)
+            await servers.stop(self.nodes[client])
+        return checks
+
+    def _iperf3(self) -> dict:
+        tool = benchmarks.load("iperf3")
+        return {"iperf3": (tool.server_argv(GOODPUT), tool.server_port(GOODPUT))}
+
+    async def _idle_rtt(self, client: str, server: str) -> tuple[float, ProfileCheck]:
+        rtts = await self.rtts(client, server, RTT_PINGS, 0.01)
+        median = statistics.median(rtts)
+        # Of a median: 1.2533 σ/√n for a normal distribution (Kendall and Stuart, 10.11); σ by the quartiles,
+        # which a few late pings do not move.
+        low, _, high = statistics.quantiles(rtts, n=4)
+        standard_error = 1.2533 * (high - low) / 1.349 / math.sqrt(len(rtts))
+        baseline = self.baseline[frozenset((client, server))]
+        target = self.profile.rtt_between(self._zone(client), self._zone(server))
+        expected = max(baseline, target or 0.0)
+        tolerance = max(RTT_TOLERANCE * expected, RTT_FLOOR, 3 * standard_error)
+        ok = abs(median - expected) <= tolerance
+        reason = None if ok else f"median of {len(rtts)} pings; baseline {baseline * 1e3:.3f} ms"
+        return median, ProfileCheck(
+            "rtt-idle", client, server, expected, median, tolerance, "s", "pass" if ok else "fail", reason
+        )
+
+    async def _goodput(
+        self, client: str, server: str, idle: float | None
+    ) -> tuple[ProfileCheck, ProfileCheck | None]:
+        """Goodput client to server against the header arithmetic; where `idle` is given, loaded RTT too."""
+        tool = benchmarks.load("iperf3")
+        told = self.told(client)
+        rate = told.rate or 0
+        expected = theory.goodput_theory(rate, told.mtu, 0)
+        states = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
+        argv = shlex.join(tool.client_argv(self._address(server), GOODPUT))
+        transfer = self.nodes[client].sh(argv, check=False, timeout=tool.timeout(GOODPUT))
+        pings = None
+        if idle is None:
+            done = await transfer
+        else:
+            count = int((GOODPUT["duration"] - 0.5) / LOADED_PING_INTERVAL)
+
+            async def later() -> list[float]:
+                await asyncio.sleep(GOODPUT["omit"] + 0.5)
+                return await self.rtts(client, server, count, LOADED_PING_INTERVAL)
+
+            done, pings = await asyncio.gather(transfer, later())
+        after = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
+        idle_cpu = min(filter(None, map(idle_share, states, after)), default=0.0)
+        try:
+            samples = tool.parse(done.stdout, done.stderr, done.exit_code, GOODPUT)
+        except ParseError as error:
+            raise NodeError(f"iperf3 from {client} to {server}: {error}") from error
+        measured = next(s.value for s in samples if s.metric == "goodput" and s.t_start is None)
+        tolerance = GOODPUT_TOLERANCE * expected
+        goodput = self._judge_goodput(client, server, expected, measured, tolerance, idle_cpu)
+        if pings is None or idle is None:
+            return goodput, None
+        bound = idle + self.profile.queue + told.burst * 8 / rate
+        median = statistics.median(pings)
+        verdict = "pass" if median <= bound else "not-applicable" if idle_cpu < BUSY else "fail"
+        reason = None if median <= bound else f"median of {len(pings)} pings while the rate is used up"
+        return goodput, ProfileCheck("rtt-loaded", client, server, bound, median, 0.0, "s", verdict, reason)
+
+    def _judge_goodput(
+        self, client: str, server: str, expected: float, measured: float, tolerance: float, idle_cpu: float
+    ) -> ProfileCheck:
+        verdict, reason = "pass", None
+        if abs(measured - expected) > tolerance:
+            verdict = "fail"
+            reason = f"{idle_cpu:.0%} of the busier node's CPU was idle"
+            if measured < expected and idle_cpu < BUSY:
+                verdict = "not-applicable"
+                reason = f"the nodes' CPU carries {measured / 1e6:.0f} Mbit/s and no more on this accelerator"
+        return ProfileCheck("goodput", client, server, expected, measured, tolerance, "bit/s", verdict, reason)
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        names = list(self.nodes)
+        return [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+
+    def _address(self, name: str) -> str:
+        return str(self._spec(name).underlay_address.ip)
+
+    def _zone(self, name: str) -> str:
+        return self._spec(name).zone
+
+    def _spec(self, name: str):
+        return self.nodes[name].spec
+
+
+def readable(check: ProfileCheck) -> str:
+    """One line for the user: what was expected, what was measured, and the verdict."""
+
+    def show(value: float | None) -> str:
+        if value is None:
+            return "–"
+        return f"{value / 1e6:.2f} Mbit/s" if check.unit == "bit/s" else f"{value * 1e3:.3f} ms"
+
+    sign = {"pass": "ok", "fail": "FAILED", "not-applicable": "not here"}[check.verdict]
+    bound = "at most " if check.name == "rtt-loaded" else ""
+    line = f"{check.name} {check.client_node}→{check.server_node}: {show(check.measured)}, {bound}{show(check.expected)}"
+    if check.tolerance:
+        line += f" ± {show(check.tolerance)}"
+    return f"{line}: {sign}" + (f" ({check.reason})" if check.reason else "")
+
+
+def problems(found: dict[str, list[str]]) -> str | None:
+    """The read-back problems of all nodes as one sentence; None where there are none."""
+    return "; ".join(f"{name}: {problem}" for name, said in found.items() for problem in said) or None

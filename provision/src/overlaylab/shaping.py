@@ -1,0 +1,259 @@
+"""From a profile to `tc`: what each node's underlay interface is told, and what it says back.
+
+One mechanism for one zone and for many: HTB at the root, one class with the node's cap, below it one
+class per zone with a netem leaf for that zone's delay, and a byte-bounded fifo as the queue. Filters
+choose the class by the outer destination address. Why each size is what it is: docs/architecture.md,
+"Shaping", which sums up what was measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from overlaylab.inventory import Inventory, InventoryNode
+from overlaylab.profile import Profile
+
+ETHERNET = 14
+"""Bytes of an Ethernet header, which qdiscs count and the MTU does not."""
+
+UNCAPPED = 100_000_000_000
+"""Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here."""
+
+NETEM_LIMIT = 20_000
+"""Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue."""
+
+STATE = "/run/overlaylab/profile"
+"""On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is."""
+
+
+@dataclass(frozen=True)
+class ZoneClass:
+    """What traffic towards one zone gets. delay, jitter: seconds, one way; loss: ratio."""
+
+    zone: str
+    addresses: tuple[str, ...]
+    delay: float
+    jitter: float
+    loss: float
+
+
+@dataclass(frozen=True)
+class NodeShaping:
+    """What one node's underlay interface is told. rate: bit/s (None: uncapped), burst and queue: bytes."""
+
+    interface: str
+    mtu: int
+    segmented: bool
+    rate: float | None
+    burst: int
+    queue: int
+    zones: tuple[ZoneClass, ...]
+    exempt_ssh: bool
+
+    @property
+    def queueing(self) -> bool:
+        """Whether a qdisc is needed at all."""
+        return self.rate is not None or any(z.delay or z.jitter or z.loss for z in self.zones)
+
+    @property
+    def digest(self) -> str:
+        """Names what is applied, so that applying it twice changes nothing."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+
+
+def applied_delay(target_rtt: float | None, baseline_rtt: float) -> float:
+    """One-way delay, s, that each of two nodes adds: half of what the RTT lacks to its target, or none."""
+    return max(0.0, (target_rtt or 0.0) - baseline_rtt) / 2
+
+
+def node_shaping(
+    profile: Profile, inventory: Inventory, node: InventoryNode, baseline_rtt: Mapping[frozenset[str], float]
+) -> NodeShaping:
+    """What `node` is told. baseline_rtt: {pair of node names: RTT in s without a profile}."""
+    zones = []
+    peers = [peer for peer in inventory.nodes if peer.name != node.name]
+    for zone in sorted({peer.zone for peer in peers}):
+        members = [peer for peer in peers if peer.zone == zone]
+        target = profile.rtt_between(node.zone, zone)
+        baseline = max(baseline_rtt.get(frozenset((node.name, peer.name)), 0.0) for peer in members)
+        zones.append(
+            ZoneClass(
+                zone=zone,
+                addresses=tuple(str(peer.underlay_address.ip) for peer in members),
+                delay=applied_delay(target, baseline),
+                jitter=profile.jitter or 0.0,
+                loss=profile.loss or 0.0,
+            )
+        )
+    frame = profile.mtu + ETHERNET if profile.mtu else 1514
+    rate = profile.rate
+    return NodeShaping(
+        interface=node.underlay_interface,
+        mtu=profile.mtu or 0,
+        segmented=profile.segmented,
+        rate=rate,
+        burst=profile.burst_bytes if rate else 0,
+        # At least two frames: a queue that holds none would drop everything.
+        queue=max(int((rate or UNCAPPED) * profile.queue / 8), 2 * frame),
+        zones=tuple(zones),
+        exempt_ssh=str(node.underlay_address.ip) == node.ssh_host,
+    )
+
+
+def tc_batch(shaping: NodeShaping) -> str:
+    """Input for ``tc -batch -`` (tc(8), tc-htb(8), tc-netem(8), tc-bfifo(8)); empty where nothing is shaped."""
+    if not shaping.queueing:
+        return ""
+    device = shaping.interface
+    rate = int(shaping.rate or UNCAPPED)
+    burst = shaping.burst or int(UNCAPPED * 0.008 / 8)
+    # quantum: one frame, or HTB derives one from the rate and warns about it.
+    htb = f"htb rate {rate}bit ceil {rate}bit burst {burst}b cburst {burst}b quantum {shaping.mtu + ETHERNET}"
+    lines = [
+        f"qdisc add dev {device} root handle 1: htb default 10",
+        f"class add dev {device} parent 1: classid 1:1 {htb}",
+    ]
+    for number, zone in enumerate(shaping.zones):
+        minor = 0x10 + number
+        lines.append(f"class add dev {device} parent 1:1 classid 1:{minor:x} {htb}")
+        parent = f"1:{minor:x}"
+        if zone.delay or zone.jitter or zone.loss:
+            netem = f"netem delay {zone.delay * 1e6:.0f}us"
+            if zone.jitter:
+                # `rate` keeps packets in order, which jitter alone does not (tc-netem(8)).
+                netem += f" {zone.jitter * 1e6:.0f}us rate {rate}bit"
+            if zone.loss:
+                netem += f" loss {zone.loss * 100:g}%"
+            lines.append(f"qdisc add dev {device} parent {parent} handle {minor:x}: {netem} limit {NETEM_LIMIT}")
+            parent = f"{minor:x}:"
+        lines.append(f"qdisc add dev {device} parent {parent} handle {0x100 + minor:x}: bfifo limit {shaping.queue}")
+        lines += [
+            f"filter add dev {device} parent 1: protocol ip prio 10 u32 match ip dst {address}/32 flowid 1:{minor:x}"
+            for address in zone.addresses
+        ]
+    if shaping.exempt_ssh:
+        # The operator's way in: neither capped nor delayed, whatever the profile says.
+        lines += [
+            f"class add dev {device} parent 1: classid 1:2 htb rate {UNCAPPED}bit quantum {shaping.mtu + ETHERNET}",
+            f"filter add dev {device} parent 1: protocol ip prio 1 u32 "
+            "match ip protocol 6 0xff match ip sport 22 0xffff flowid 1:2",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+# Segment everywhere a packet can still be a super-packet when the qdisc counts it: the underlay, the
+# overlay's own devices and the endpoint's. Management (the default route's or eth0) is left alone.
+_SEGMENT = """
+segment() {
+    for link in /sys/class/net/*; do
+        device=${link##*/}
+        case $device in lo|eth0|bonding_masters) [ "$device" = "$underlay" ] || continue ;; esac
+        [ -e "$link" ] || continue
+        [ -e "$state/offloads-$1$device" ] || ethtool -k "$device" 2>/dev/null |
+            sed -n 's/^\\(tcp-segmentation-offload\\|generic-segmentation-offload\\|generic-receive-offload\\): \\(on\\|off\\)$/\\1 \\2/p' \\
+            >"$state/offloads-$1$device"
+        ethtool -K "$device" tso off gso off gro off 2>/dev/null || :
+    done
+}
+"""
+
+
+def apply_script(shaping: NodeShaping) -> str:
+    """POSIX sh for root on the node: put the profile in force. Prints ``changed`` or ``unchanged``."""
+    device = shlex.quote(shaping.interface)
+    batch = tc_batch(shaping)
+    return f"""set -eu
+underlay={device}; state={STATE}; export underlay state
+mkdir -p "$state"
+if [ "$(cat "$state/digest" 2>/dev/null)" = {shaping.digest} ]; then echo unchanged; exit 0; fi
+[ -e "$state/mtu" ] || cat /sys/class/net/$underlay/mtu >"$state/mtu"
+tc qdisc del dev $underlay root 2>/dev/null || :
+rm -f "$state/digest"
+{f"ip link set dev $underlay mtu {shaping.mtu}" if shaping.mtu else ""}
+{f"tc -batch - <<'BATCH'{chr(10)}{batch}BATCH" if batch else ""}
+{_segment_call() if shaping.segmented else ""}
+echo {shaping.digest} >"$state/digest"
+echo changed
+"""
+
+
+def _segment_call() -> str:
+    return (
+        _SEGMENT
+        + """
+segment root-
+# The host's endpoint is the node's own network: nothing further to do there.
+if [ -e /run/netns/endpoint ] && [ "$(stat -Lc %i /run/netns/endpoint)" != "$(stat -Lc %i /proc/self/ns/net)" ]; then
+    ip netns exec endpoint sh -euc '"""
+        + _SEGMENT.replace("'", "'\\''")
+        + """
+    segment endpoint-'
+fi"""
+    )
+
+
+def clear_script(interface: str) -> str:
+    """POSIX sh for root on the node: take the profile away and restore what it replaced."""
+    return f"""set -eu
+underlay={shlex.quote(interface)}; state={STATE}
+[ -d "$state" ] || exit 0
+tc qdisc del dev $underlay root 2>/dev/null || :
+[ ! -e "$state/mtu" ] || ip link set dev $underlay mtu "$(cat "$state/mtu")"
+for saved in "$state"/offloads-*; do
+    [ -e "$saved" ] || continue
+    name=${{saved##*/offloads-}}; scope=${{name%%-*}}; device=${{name#*-}}; within=
+    [ "$scope" = root ] || within='ip netns exec endpoint'
+    while read -r feature value; do
+        case $feature in
+            tcp-segmentation-offload) short=tso ;;
+            generic-segmentation-offload) short=gso ;;
+            *) short=gro ;;
+        esac
+        $within ethtool -K "$device" $short "$value" 2>/dev/null || :
+    done <"$saved"
+done
+rm -rf "$state"
+"""
+
+
+def readback_script(interface: str) -> str:
+    """POSIX sh for root on the node: print what is in force, for `readback_problems`."""
+    device = shlex.quote(interface)
+    return f"""
+printf '{{"digest":"%s","mtu":%s,"qdisc":' "$(cat {STATE}/digest 2>/dev/null)" "$(cat /sys/class/net/{device}/mtu)"
+tc -j qdisc show dev {device}; printf ',"class":'; tc -j class show dev {device}
+printf ',"offloads_on":"%s"}}' "$(ethtool -k {device} | sed -n 's/^\\(tcp-seg\\|generic-seg\\)mentation-offload: on.*/\\1mentation/p' | tr '\\n' ' ')"
+"""
+
+
+def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
+    """What differs between what was asked for and what the node says, in words; empty: all in force."""
+    try:
+        seen = json.loads(printed)
+    except ValueError:
+        return [f"the node's settings could not be read: {printed[:200]!r}"]
+    problems = []
+    if seen["digest"] != shaping.digest:
+        problems.append(f"the node says that profile {seen['digest'] or 'none'} is in force, not {shaping.digest}")
+    if shaping.mtu and seen["mtu"] != shaping.mtu:
+        problems.append(f"{shaping.interface} has MTU {seen['mtu']}, not {shaping.mtu}")
+    if shaping.segmented and seen["offloads_on"].strip():
+        problems.append(f"{shaping.interface} still has {seen['offloads_on'].strip()} offload on")
+    roots = [q["kind"] for q in seen["qdisc"] if q.get("root")]
+    if shaping.queueing:
+        if roots != ["htb"]:
+            problems.append(f"the root qdisc of {shaping.interface} is {roots}, not htb")
+        rates = {c.get("rate") for c in seen["class"] if c.get("handle") == "1:1" or c.get("root")}
+        if shaping.rate and int(shaping.rate / 8) not in rates:
+            problems.append(f"the cap of {shaping.interface} is {rates} byte/s, not {int(shaping.rate / 8)}")
+        delays = [q["options"]["delay"]["delay"] for q in seen["qdisc"] if q["kind"] == "netem"]
+        wanted = [z.delay for z in shaping.zones if z.delay or z.jitter or z.loss]
+        if len(delays) != len(wanted) or any(abs(a - b) > 2e-6 for a, b in zip(delays, wanted, strict=False)):
+            problems.append(f"netem delays {delays} s, not {wanted}")
+    elif "htb" in roots:
+        problems.append(f"{shaping.interface} is still shaped")
+    return problems

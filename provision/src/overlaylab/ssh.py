@@ -1,0 +1,172 @@
+"""Commands on nodes, over one SSH connection per node that is kept open (a new one costs half a second
+on an emulated CPU) and is given up before a snapshot is reverted to."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import asyncssh
+
+from overlaylab.inventory import Inventory, InventoryNode
+
+
+class NodeError(Exception):
+    """A node could not be reached, or a command that had to succeed on it did not."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """What a command gave. exit_code: None where it was cut off by the timeout.
+
+    duration: seconds on the runner's monotonic clock, from sending the command to its exit.
+    """
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    duration: float
+
+
+class Node:
+    """One node of the inventory; commands run as root."""
+
+    def __init__(self, spec: InventoryNode) -> None:
+        self.spec = spec
+        self.name = spec.name
+        self._connection: asyncssh.SSHClientConnection | None = None
+
+    async def connect(self, timeout: float = 60) -> None:
+        """Connect, trying again until `timeout` seconds are over: a node that resumes needs a moment."""
+        deadline = time.monotonic() + timeout
+        while True:
+            try:
+                self._connection = await asyncio.wait_for(
+                    asyncssh.connect(self.spec.ssh_host, self.spec.ssh_port, **self._options()),
+                    max(1.0, min(15.0, deadline - time.monotonic())),
+                )
+                return
+            except asyncssh.PermissionDenied as error:
+                raise NodeError(f"{self.name}: {self.spec.ssh_user} may not log in: {error.reason}") from error
+            except asyncssh.HostKeyNotVerifiable as error:
+                raise NodeError(
+                    f"{self.name}: the host key of {self.spec.ssh_host} is not the one expected "
+                    f"({error.reason}); log in once with ssh, or correct known_hosts"
+                ) from error
+            except (OSError, TimeoutError, asyncssh.Error) as error:
+                if time.monotonic() > deadline:
+                    raise NodeError(
+                        f"{self.name}: no SSH at {self.spec.ssh_host}:{self.spec.ssh_port} "
+                        f"for {timeout:.0f} s ({error or type(error).__name__})"
+                    ) from error
+                await asyncio.sleep(0.2)
+
+    def _options(self) -> dict:
+        options: dict = {"username": self.spec.ssh_user, "keepalive_interval": 15, "connect_timeout": 15}
+        if self.spec.ssh_key:
+            # The agent and other keys are left out: sshd counts every key that it is offered.
+            options |= {"client_keys": [str(self.spec.ssh_key)], "agent_path": None}
+        if self.spec.host_key:
+            name = self.spec.ssh_host if self.spec.ssh_port == 22 else f"[{self.spec.ssh_host}]:{self.spec.ssh_port}"
+            options["known_hosts"] = asyncssh.import_known_hosts(f"{name} {self.spec.host_key}\n")
+        return options
+
+    def drop(self) -> None:
+        """Give the connection up without a word to the node (its state is about to be replaced)."""
+        if self._connection is not None:
+            self._connection.abort()
+            self._connection = None
+
+    async def sh(
+        self,
+        script: str,
+        *,
+        timeout: float = 60,
+        check: bool = True,
+        stdin: str | bytes | None = None,
+    ) -> Completed:
+        """Run a POSIX sh script as root. check: NodeError unless it exits 0.
+
+        The script travels on the command line; secrets go through `stdin`, never through the script.
+        """
+        connection = self._connection
+        if connection is None:
+            await self.connect()
+            connection = self._connection
+            assert connection is not None
+        sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
+        started = time.monotonic()
+        try:
+            process = await connection.create_process(
+                f"{sudo}sh -c {shlex.quote(script)}", encoding=None, stdin=asyncssh.PIPE
+            )
+            body = stdin.encode() if isinstance(stdin, str) else stdin
+            try:
+                out, err = await asyncio.wait_for(process.communicate(body), timeout)
+            except TimeoutError:
+                process.close()
+                done = Completed(None, "", f"no answer within {timeout:g} s", time.monotonic() - started)
+                if check:
+                    raise NodeError(f"{self.name}: {_first_line(script)}: {done.stderr}") from None
+                return done
+        except (asyncssh.Error, OSError) as error:
+            self.drop()
+            raise NodeError(f"{self.name}: the SSH connection broke ({error})") from error
+        if process.exit_status is None or process.exit_status < 0:
+            self.drop()
+            raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
+        done = Completed(
+            process.exit_status,
+            _text(out),
+            _text(err),
+            time.monotonic() - started,
+        )
+        if check and done.exit_code != 0:
+            words = (done.stderr or done.stdout).strip().splitlines()
+            raise NodeError(
+                f"{self.name}: `{_first_line(script)}` ended with {done.exit_code}: {' / '.join(words[-3:])}"
+            )
+        return done
+
+
+def _text(raw: bytes | str | None) -> str:
+    """Tool output as text; bytes that are no UTF-8 are kept visible rather than dropped."""
+    return raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw or ""
+
+
+def _first_line(script: str) -> str:
+    line = next((line for line in script.strip().splitlines() if line.strip()), "")
+    return line if len(line) <= 80 else line[:77] + "…"
+
+
+class Nodes(Mapping[str, Node]):
+    """The nodes of an inventory by name, in its order."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self.inventory = inventory
+        self._nodes = {spec.name: Node(spec) for spec in inventory.nodes}
+
+    def __getitem__(self, name: str) -> Node:
+        return self._nodes[name]
+
+    def __iter__(self):
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    async def connect(self, timeout: float = 60) -> None:
+        await asyncio.gather(*(node.connect(timeout) for node in self.values()))
+
+    def drop(self) -> None:
+        for node in self.values():
+            node.drop()
+
+    async def sh(self, script: str, *, only: Iterable[str] | None = None, **options) -> dict[str, Completed]:
+        """The same script on all nodes (or on `only`) at once."""
+        names = list(only) if only is not None else list(self)
+        results = await asyncio.gather(*(self[name].sh(script, **options) for name in names))
+        return dict(zip(names, results, strict=True))
