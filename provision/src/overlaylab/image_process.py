@@ -1,0 +1,128 @@
+"""Running the long programs of an image build, so that nothing outlives them: no VM, no mount, no folder."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from overlaylab.errors import UserError
+
+GRACE = 20
+"""Seconds that Packer has to stop its VM and clean up."""
+
+LOG_LINES = 12
+"""How much of a log an error shows."""
+
+NOISE = ("==> Wait completed", "==> Some builds", "==> Builds finished", "--> ", "I: ")
+
+
+def run(
+    argv: Sequence[str],
+    log: Path,
+    environment: Mapping[str, str],
+    *,
+    what: str,
+    cwd: Path | None = None,
+    own_mounts: bool = False,
+) -> None:
+    """Run a program with its output in ``log``. Raises UserError with the log's end if it fails.
+
+    Interrupted, it is asked to stop as Ctrl-C would ask, then killed with all its children.
+    own_mounts: as root, give it mounts and process ids of its own, which the kernel takes back at its end
+    (mmdebstrap mounts /proc and /sys below the new root, and does so in the host's view).
+    """
+    wrapper = ["setpriv", "--pdeathsig", "TERM", "--"]
+    if own_mounts and os.geteuid() == 0:
+        wrapper += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [*wrapper, *argv],
+            cwd=cwd,
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            code = process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+    if code:
+        raise UserError(
+            f"image:build, {what}",
+            "must succeed",
+            seen=f"exit code {code}, its last words: {last_words(log.read_text(errors='replace'))}",
+            fix=advice(log.read_text(errors="replace")) + f" The whole log is {log}",
+        )
+
+
+def last_words(text: str) -> str:
+    """The end of a log without the lines that only say that it ended, on one line."""
+    lines = [line.strip() for line in text.splitlines()]
+    telling = [line for line in lines if line and not any(mark in line for mark in NOISE)]
+    return " | ".join(telling[-LOG_LINES:]) or "none"
+
+
+def advice(text: str) -> str:
+    """What to do about a failed build, from what its log says."""
+    if "Temporary failure resolving" in text or "Could not connect to" in text or "Failed to fetch" in text:
+        return "The first build downloads some 250 MB of Debian packages: check the network and type the command again."
+    if "No space left on device" in text:
+        return "Free some disk space, or set OVERLAYLAB_CACHE to a folder on another disk."
+    if "subuid" in text or "subgid" in text:
+        return (
+            "An ordinary user needs subordinate ids: "
+            "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."
+        )
+    return "Type the command again; if it fails the same way, the log says more."
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, subprocess.TimeoutExpired):
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(GRACE)
+    with contextlib.suppress(ProcessLookupError):  # also whoever is left when the leader is gone
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def remove(folder: Path) -> None:
+    """Remove a build folder, also what root of an ordinary user's namespace owns in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists() and os.geteuid() != 0:
+        subprocess.run(
+            [
+                "mmdebstrap",
+                "--unshare-helper",
+                "rm",
+                "-rf",
+                "--one-file-system",
+                str(folder / "base" / "root"),
+            ],
+            check=False,
+            capture_output=True,
+        )
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let a closed terminal or `kill` end the build as Ctrl-C does, through the clean-up."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
