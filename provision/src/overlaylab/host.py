@@ -101,7 +101,9 @@ def preflight(memory_mib: int, disk_bytes: int) -> None:
 def parse_meminfo(text: str) -> dict[str, int]:
     """proc_meminfo(5) in bytes; lines without a unit are left out."""
     fields = (line.split() for line in text.splitlines())
-    return {field[0].rstrip(":"): int(field[1]) * 1024 for field in fields if len(field) == 3 and field[2] == "kB"}
+    return {
+        field[0].rstrip(":"): int(field[1]) * 1024 for field in fields if len(field) == 3 and field[2] == "kB"
+    }
 
 
 def parse_cpu_model(text: str) -> str:

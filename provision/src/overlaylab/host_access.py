@@ -64,7 +64,8 @@ def join_groups() -> None:
     """Add the operator to the groups. Raises UserError when that is refused."""
     for group in missing_memberships():
         done = run_as_root(
-            ["usermod", "--append", "--groups", group, user_name()], f"adding {user_name()} to the group {group}"
+            ["usermod", "--append", "--groups", group, user_name()],
+            f"adding {user_name()} to the group {group}",
         )
         if done.returncode != 0:
             raise UserError(

@@ -20,12 +20,13 @@ from overlaylab.host_root import is_root, user_name
 OK, WARNING, PROBLEM = "ok", "warning", "problem"
 
 MEMORY_NEEDED_MIB = 2560
-"""The cluster ``pair``: two nodes of 1024 MiB, QEMU's own and the page cache's share."""
+"""What ``lab:up`` asks for with the cluster pair: two nodes of 1024 MiB and 512 for QEMU itself."""
 
-DISK_NEEDED = 4 * 10**9
-"""Bytes: image 0.8 GB while it is built, its box, two nodes' overlays, two snapshots with 1 GB of memory each."""
+DISK_NEEDED = 2 * 4 * 2**30
+"""Bytes that ``lab:up`` asks for with two nodes; building the image asks for less."""
 
-DISK_COMFORTABLE = 10 * 10**9
+DISK_COMFORTABLE = 20 * 10**9
+"""Bytes with which snapshots of several overlays, 1 GB of memory per node in each, fit beside it."""
 
 IDLE_NEEDED = 0.8
 """Share of the CPUs that has to be idle: with both cores of two busy, 100 Mbit/s were measured as 84 to 89."""
@@ -79,7 +80,9 @@ def check_cache() -> Check:
     folder = paths.cache()
     closed = host_access.unsearchable_folder(folder)
     if closed == folder:
-        return Check("cache folder", PROBLEM, f"{folder} is closed to QEMU's user", f"{SETUP}, or chmod 0755 {folder}")
+        return Check(
+            "cache folder", PROBLEM, f"{folder} is closed to QEMU's user", f"{SETUP}, or chmod 0755 {folder}"
+        )
     if closed:
         mode = f"{stat.S_IMODE(closed.stat().st_mode):04o}"
         return Check(
@@ -95,8 +98,8 @@ def check_accelerator() -> Check:
     verdict = host_kvm.verdict()
     if verdict.accelerator == "kvm":
         return Check("KVM", OK, f"works: {verdict.reason}")
-    drawback = "the lab runs in software emulation: slower, and ratios that the CPU bounds are not a cloud's"
-    return Check("KVM", WARNING, verdict.reason, f"{verdict.fix}; until then {drawback}" if verdict.fix else drawback)
+    drawback = "without KVM the lab runs in software emulation: slower, and ratios that the CPU bounds are not a cloud's"
+    return Check("KVM", WARNING, verdict.reason, f"{drawback}; {verdict.fix}" if verdict.fix else drawback)
 
 
 def check_memory() -> Check:
@@ -117,7 +120,9 @@ def check_disk() -> Check:
         advice = f"at least {DISK_NEEDED / 1e9:.0f} GB are needed: free some, or set OVERLAYLAB_CACHE to another disk"
         return Check("disk", PROBLEM, found, advice)
     if free < DISK_COMFORTABLE:
-        return Check("disk", WARNING, found, f"snapshots of several overlays like {DISK_COMFORTABLE / 1e9:.0f} GB")
+        return Check(
+            "disk", WARNING, found, f"with {DISK_COMFORTABLE / 1e9:.0f} GB, snapshots of several overlays fit"
+        )
     return Check("disk", OK, found)
 
 
@@ -130,7 +135,9 @@ def check_idle_cpu(seconds: float = 1.0) -> Check:
     if cores < 2:
         return Check("CPU", WARNING, found, "two nodes share one core: measure with this in mind")
     if idle < IDLE_NEEDED:
-        return Check("CPU", WARNING, found, "measurements suffer while other work runs: end it before you measure")
+        return Check(
+            "CPU", WARNING, found, "measurements suffer while other work runs: end it before you measure"
+        )
     return Check("CPU", OK, found)
 
 
@@ -157,7 +164,7 @@ def _read_stat() -> tuple[int, int]:
 
 
 def check_user_namespaces() -> Check:
-    name = "image from packages"
+    name = "user namespaces"
     if is_root():
         return Check(name, OK, "root needs no user namespace")
     mmdebstrap = host_packages.find_program("mmdebstrap")
@@ -165,7 +172,11 @@ def check_user_namespaces() -> Check:
         return Check(name, PROBLEM, "mmdebstrap is not installed", SETUP)
     # mmdebstrap's own test of what it is about to use: namespace, subuid, AppArmor's say.
     tried = subprocess.run(
-        [mmdebstrap, "--unshare-helper", "true"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False
+        [mmdebstrap, "--unshare-helper", "true"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        check=False,
     )
     if tried.returncode == 0:
         return Check(name, OK, "mmdebstrap may use a user namespace")

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from overlaylab import paths
-from overlaylab.host_access import KVM_DEVICE, qemu_user_without_access
+from overlaylab.host_access import KVM_DEVICE, qemu_user_without_access, wanted_groups
 from overlaylab.host_bootsector import BOOT_SECTOR, EXIT_STATUS, MARKER
 from overlaylab.host_packages import find_program
 from overlaylab.host_services import boot_id
@@ -30,6 +30,11 @@ _SECTOR_SECONDS = 10.0
 
 _KERNEL_SECONDS = 30.0
 """4 s under software emulation with two other jobs running; about 1 s with KVM."""
+
+_GIVE_TO_GROUP = (
+    f"give the device to the group kvm (sudo chown root:kvm {KVM_DEVICE}; sudo chmod 0660 {KVM_DEVICE}), "
+    "then type `./task setup`"
+)
 
 _KERNEL_DONE = "Unable to mount root fs"
 """The panic of a kernel that initialised everything and found no disk: it got as far as it could."""
@@ -78,9 +83,8 @@ def _refused_at_once() -> Verdict | None:
             "switch on virtualisation (VT-x, AMD-V) in the firmware, or nested virtualisation where this is a VM",
         )
     except PermissionError:
-        return Verdict(
-            "tcg", f"{KVM_DEVICE} may not be opened", "type `./task setup` to join the group kvm, or ask who runs it"
-        )
+        remedy = "type `./task setup` to join the group kvm" if "kvm" in wanted_groups() else _GIVE_TO_GROUP
+        return Verdict("tcg", f"{KVM_DEVICE} may not be opened by this user", remedy)
     except OSError as error:
         return Verdict("tcg", f"{KVM_DEVICE} does not open: {error.strerror}")
     os.close(descriptor)
@@ -100,7 +104,7 @@ def _boot(kernel: Path | None) -> Verdict:
         return Verdict(
             "tcg",
             f"KVM works, but {closed}, which runs the nodes, may not open {KVM_DEVICE}",
-            f"give it to the group kvm: `sudo chown root:kvm {KVM_DEVICE}; sudo chmod 0660 {KVM_DEVICE}`",
+            _GIVE_TO_GROUP,
             "kernel" if kernel else "boot sector",
         )
     if kernel:
@@ -188,10 +192,11 @@ def _what_happened(code: int | None, output: str, seconds: float) -> str:
 
 
 def find_kernel() -> Path | None:
-    """A Linux kernel that this user may read: this machine's own, else the built image's."""
+    """A Linux kernel that this user may read: this machine's own (Ubuntu's is root's), else a built image's."""
     boot = Path("/boot")
     found = [boot / f"vmlinuz-{platform.release()}", *sorted(boot.glob("vmlinuz-*"), reverse=True)]
-    found += sorted((paths.cache() / "image").glob("**/vmlinuz*"))
+    found += sorted(Path("/usr/lib/modules").glob("*/vmlinuz"), reverse=True)
+    found += sorted((paths.cache() / "images").glob("*/vmlinuz"))
     return next((kernel for kernel in found if kernel.is_file() and os.access(kernel, os.R_OK)), None)
 
 
@@ -203,7 +208,9 @@ def parse_qemu_version(text: str) -> str | None:
 
 def _key() -> dict[str, str | None]:
     """What the answer depends on."""
-    version = subprocess.run([str(find_program(QEMU)), "--version"], capture_output=True, text=True, check=False)
+    version = subprocess.run(
+        [str(find_program(QEMU)), "--version"], capture_output=True, text=True, check=False
+    )
     return {
         "boot_id": boot_id(),
         "kernel_release": platform.release(),

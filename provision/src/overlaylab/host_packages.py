@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from overlaylab.errors import UserError
-from overlaylab.host_root import run_as_root, say
+from overlaylab.host_root import run_as_root
+from overlaylab.progress import say
 
 PACKAGES: dict[str, tuple[str, ...]] = {
     "virtual machines": (
@@ -142,7 +143,7 @@ def install(packages: list[str]) -> None:
     run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
     done = run_as_root(
         [*apt, "--yes", "--no-install-recommends", "install", *packages],
-        f"installing {len(packages)} packages with apt-get install --no-install-recommends",
+        "installing them with apt-get install --no-install-recommends",
     )
     if done.returncode != 0:
         raise UserError(

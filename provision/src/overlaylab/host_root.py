@@ -10,11 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from overlaylab.errors import UserError
-
-
-def say(text: str) -> None:
-    """Tell the operator what is about to happen; on stderr, so that ``--json`` stays clean."""
-    print(f"overlaylab: {text}", file=sys.stderr, flush=True)
+from overlaylab.progress import say
 
 
 def user_name() -> str:

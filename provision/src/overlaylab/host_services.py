@@ -12,7 +12,8 @@ from pathlib import Path
 from overlaylab import paths
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
-from overlaylab.host_root import run_as_root, say
+from overlaylab.host_root import run_as_root
+from overlaylab.progress import say
 
 URI = "qemu:///system"
 
@@ -204,7 +205,9 @@ def _daemon_runs(name: str) -> bool:
 def start_time(pid: int) -> int | None:
     """Clock ticks since boot at which ``pid`` started; None where there is no such live process."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        )
     except OSError:
         return None
     return None if fields[0] == "Z" else int(fields[19])
@@ -227,7 +230,11 @@ def started_services() -> list[Service]:
     except (OSError, ValueError, TypeError):
         return []
     boot = boot_id()
-    return [service for service in services if service.boot_id == boot and start_time(service.pid) == service.started]
+    return [
+        service
+        for service in services
+        if service.boot_id == boot and start_time(service.pid) == service.started
+    ]
 
 
 def stop_services() -> list[str]:

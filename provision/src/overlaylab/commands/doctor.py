@@ -39,16 +39,21 @@ def command(as_json: bool) -> None:
 
 
 def _print_table(checks: list[host_checks.Check], fit: bool) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"This machine: {host.machine()}", title_justify="left", show_lines=True)
-    for column in ("check", "state", "found", "what to do"):
-        table.add_column(column, overflow="fold")
+    table = Table(title=f"This machine: {host.machine()}", title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("check", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("found → what to do about it", overflow="fold")
     for check in checks:
         # Text: what was found may hold brackets, which are markup otherwise.
-        table.add_row(check.name, Text(check.state, style=_STYLES[check.state]), Text(check.found), Text(check.advice))
+        words = Text(check.found)
+        if check.advice:
+            words.append(f"\n→ {check.advice}", style=_STYLES[check.state])
+        table.add_row(check.name, Text(check.state, style=_STYLES[check.state]), words)
     console = Console()
     console.print(table)
     warned = any(check.state == host_checks.WARNING for check in checks)

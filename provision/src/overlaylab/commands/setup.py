@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from overlaylab import host, host_services, paths
-from overlaylab.host_root import say
+from overlaylab import host, paths
+from overlaylab.progress import say
 
 
 @click.command()
@@ -15,4 +15,6 @@ def command() -> None:
     from overlaylab import image  # Lazily: nothing else here needs it.
 
     image.ensure_key()
-    say(f"ready: libvirt {host_services.libvirt_version()}, cache folder {paths.cache()}")
+    say(
+        f"this machine is ready (libvirt answers, cache folder {paths.cache()}); `./task doctor` says what it can do"
+    )
