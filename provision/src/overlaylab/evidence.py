@@ -90,7 +90,7 @@ def read_probe(printed: str) -> Probe:
             else:
                 encapsulated += 1
             # Twice in a row at any phase: a single match could be chance or a cut.
-            marked += (MARKER in frame)
+            marked += MARKER in frame
     return Probe(
         received=_received(pinged),
         over_mtu_passes=_received(over) > 0,
@@ -150,10 +150,14 @@ def judge_mtu(node: str, mtu: int, probe: Probe) -> Evidence:
     observed = {"received": probe.received, "sent": PINGS, "one_byte_more_passes": probe.over_mtu_passes}
     problems = []
     if probe.received < PINGS:
-        problems.append(f"{probe.received} of {PINGS} pings of {mtu} bytes came back: a smaller MTU passes, or none")
+        problems.append(
+            f"{probe.received} of {PINGS} pings of {mtu} bytes came back: a smaller MTU passes, or none"
+        )
     if probe.over_mtu_passes:
         problems.append(f"{mtu + 1} bytes pass too: the MTU is larger than {mtu}")
-    return Evidence(node, "mtu", "converge", not problems, {"mtu": mtu}, observed, "; ".join(problems) or None)
+    return Evidence(
+        node, "mtu", "converge", not problems, {"mtu": mtu}, observed, "; ".join(problems) or None
+    )
 
 
 def state_script(interface: str) -> str:
@@ -186,7 +190,11 @@ def qdisc_bytes(state: dict[str, Any]) -> int | None:
 
 
 def judge_accounting(
-    sender: str, before: dict[str, Any], after: dict[str, Any], peer_before: dict[str, Any], peer_after: dict[str, Any]
+    sender: str,
+    before: dict[str, Any],
+    after: dict[str, Any],
+    peer_before: dict[str, Any],
+    peer_after: dict[str, Any],
 ) -> Evidence | None:
     """Bytes that the sender's qdisc counted against bytes that the receiver's NIC got, over one trial.
 

@@ -34,7 +34,13 @@ def cluster_lock(cluster: str, purpose: str) -> Iterator[None]:
             ) from None
         file.truncate(0)
         file.write(
-            json.dumps({"pid": os.getpid(), "purpose": purpose, "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"})
+            json.dumps(
+                {
+                    "pid": os.getpid(),
+                    "purpose": purpose,
+                    "since": f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC",
+                }
+            )
         )
         file.flush()
         yield

@@ -114,7 +114,9 @@ class Runner:
 
     # -- cells ------------------------------------------------------------------------------------
 
-    async def _cell_with_attempts(self, cell: list[tuple[int, PlannedTrial]], number: int, total: int) -> None:
+    async def _cell_with_attempts(
+        self, cell: list[tuple[int, PlannedTrial]], number: int, total: int
+    ) -> None:
         done: set[int] = set()
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -150,7 +152,10 @@ class Runner:
             self.say(f"  {place} {variant_name(variant)} {trial.benchmark}: {_outcome(result)}")
         self.clock.trials += in_trials
         self.clock.harness += time.monotonic() - began - in_trials
-        remember(f"cell-overhead-{variant.overlay}-{self.provider.accelerator}", time.monotonic() - started - in_trials)
+        remember(
+            f"cell-overhead-{variant.overlay}-{self.provider.accelerator}",
+            time.monotonic() - started - in_trials,
+        )
         await self.provider.renew()
 
     def _servers(self, cell: list[tuple[int, PlannedTrial]]) -> dict:
@@ -193,14 +198,18 @@ class Runner:
             samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, trial.parameters))
         except ParseError as error:
             status, reason = "failed", str(error)
-        states = {n.name: (before.states_after[n.name], after.states_before[n.name]) for n in (client, server)}
+        states = {
+            n.name: (before.states_after[n.name], after.states_before[n.name]) for n in (client, server)
+        }
         said = [
             *(replace(item, phase="before") for item in before.evidence),
             *(replace(item, phase="after") for item in after.evidence),
             Evidence(client.name, "settings", "before", not wrong, {}, {}, wrong),
         ]
         if self.shaper.profile.segmented:
-            sender, receiver = (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
+            sender, receiver = (
+                (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
+            )
             accounting = evidence.judge_accounting(sender.name, *states[sender.name], *states[receiver.name])
             if accounting:
                 said.append(accounting)

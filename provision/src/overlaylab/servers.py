@@ -53,7 +53,11 @@ async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]]) -> No
             seen=words[3].strip() if len(words) > 3 else None,
             fix="Stop what listens there, or measure between other nodes",
         )
-    reason = f"the server of {words[1]} did not listen on port {words[2]}" if words[:1] == ["silent"] else done.stderr
+    reason = (
+        f"the server of {words[1]} did not listen on port {words[2]}"
+        if words[:1] == ["silent"]
+        else done.stderr
+    )
     raise UserError(
         f"{node.name}: servers", f"could not be started: {reason.strip()}", fix="See `journalctl` on the node"
     )

@@ -95,7 +95,7 @@ class Shaper:
         for client, server in self._pairs():
             median = statistics.median(await self.rtts(client, server, RTT_PINGS, 0.01))
             self.baseline[frozenset((client, server))] = median
-            target = self.profile.rtt_between(self._zone(client), self._zone(server))
+            target = self.profile.rtt(self._zone(client), self._zone(server))
             reason = None
             if target is not None and median > target:
                 reason = f"exceeds the target of {target * 1e3:.2f} ms: no delay is added"
@@ -135,7 +135,7 @@ class Shaper:
         low, _, high = statistics.quantiles(rtts, n=4)
         standard_error = 1.2533 * (high - low) / 1.349 / math.sqrt(len(rtts))
         baseline = self.baseline[frozenset((client, server))]
-        target = self.profile.rtt_between(self._zone(client), self._zone(server))
+        target = self.profile.rtt(self._zone(client), self._zone(server))
         expected = max(baseline, target or 0.0)
         tolerance = max(RTT_TOLERANCE * expected, RTT_FLOOR, 3 * standard_error)
         ok = abs(median - expected) <= tolerance
@@ -151,7 +151,7 @@ class Shaper:
         tool = benchmarks.load("iperf3")
         told = self.told(client)
         rate = told.rate or 0
-        expected = theory.goodput_theory(rate, told.mtu, 0)
+        expected = theory.goodput_theory(rate, told.mtu or shaping.DEFAULT_MTU, 0)
         states = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
         argv = shlex.join(tool.client_argv(self._address(server), GOODPUT))
         transfer = self.nodes[client].sh(argv, check=False, timeout=tool.timeout(GOODPUT))
@@ -193,7 +193,9 @@ class Shaper:
             if measured < expected and idle_cpu < BUSY:
                 verdict = "not-applicable"
                 reason = f"the nodes' CPU carries {measured / 1e6:.0f} Mbit/s and no more on this accelerator"
-        return ProfileCheck("goodput", client, server, expected, measured, tolerance, "bit/s", verdict, reason)
+        return ProfileCheck(
+            "goodput", client, server, expected, measured, tolerance, "bit/s", verdict, reason
+        )
 
     def _pairs(self) -> list[tuple[str, str]]:
         names = list(self.nodes)

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode
 from overlaylab.profile import Profile
 
@@ -22,6 +23,9 @@ ETHERNET = 14
 
 UNCAPPED = 100_000_000_000
 """Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here."""
+
+DEFAULT_MTU = 1500
+"""Bytes assumed for sizes where a profile leaves the node's own MTU."""
 
 NETEM_LIMIT = 20_000
 """Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue."""
@@ -46,11 +50,12 @@ class NodeShaping:
     """What one node's underlay interface is told. rate: bit/s (None: uncapped), burst and queue: bytes."""
 
     interface: str
-    mtu: int
+    mtu: int | None
     segmented: bool
     rate: float | None
     burst: int
     queue: int
+    overhead: int
     zones: tuple[ZoneClass, ...]
     exempt_ssh: bool
 
@@ -74,11 +79,19 @@ def node_shaping(
     profile: Profile, inventory: Inventory, node: InventoryNode, baseline_rtt: Mapping[frozenset[str], float]
 ) -> NodeShaping:
     """What `node` is told. baseline_rtt: {pair of node names: RTT in s without a profile}."""
+    for name in ("sustained", "quota"):
+        if getattr(profile, name) is not None:
+            raise UserError(
+                f"profile {profile.name}: {name}",
+                "is described, but this version of overlaylab cannot put it in force",
+                seen=getattr(profile, name),
+                fix="Choose a profile without it (./task profile:list), so that nothing is left out in silence",
+            )
     zones = []
     peers = [peer for peer in inventory.nodes if peer.name != node.name]
     for zone in sorted({peer.zone for peer in peers}):
         members = [peer for peer in peers if peer.zone == zone]
-        target = profile.rtt_between(node.zone, zone)
+        target = profile.rtt(node.zone, zone)
         baseline = max(baseline_rtt.get(frozenset((node.name, peer.name)), 0.0) for peer in members)
         zones.append(
             ZoneClass(
@@ -89,18 +102,19 @@ def node_shaping(
                 loss=profile.loss or 0.0,
             )
         )
-    frame = profile.mtu + ETHERNET if profile.mtu else 1514
+    mtu = profile.mtu or DEFAULT_MTU
     rate = profile.rate
     return NodeShaping(
         interface=node.underlay_interface,
-        mtu=profile.mtu or 0,
+        mtu=profile.mtu,
         segmented=profile.segmented,
         rate=rate,
-        burst=profile.burst_bytes if rate else 0,
+        burst=profile.burst_bytes(mtu) if rate else 0,
         # At least two frames: a queue that holds none would drop everything.
-        queue=max(int((rate or UNCAPPED) * profile.queue / 8), 2 * frame),
+        queue=max(int((rate or UNCAPPED) * profile.queue / 8), 2 * (mtu + ETHERNET)),
+        overhead=round(profile.overhead),
         zones=tuple(zones),
-        exempt_ssh=str(node.underlay_address.ip) == node.ssh_host,
+        exempt_ssh=node.management_on_underlay,
     )
 
 
@@ -112,7 +126,11 @@ def tc_batch(shaping: NodeShaping) -> str:
     rate = int(shaping.rate or UNCAPPED)
     burst = shaping.burst or int(UNCAPPED * 0.008 / 8)
     # quantum: one frame, or HTB derives one from the rate and warns about it.
-    htb = f"htb rate {rate}bit ceil {rate}bit burst {burst}b cburst {burst}b quantum {shaping.mtu + ETHERNET}"
+    quantum = (shaping.mtu or DEFAULT_MTU) + ETHERNET
+    size = f"burst {burst}b cburst {burst}b quantum {quantum}"
+    if shaping.overhead:
+        size += f" overhead {shaping.overhead}"
+    htb = f"htb rate {rate}bit ceil {rate}bit {size}"
     lines = [
         f"qdisc add dev {device} root handle 1: htb default 10",
         f"class add dev {device} parent 1: classid 1:1 {htb}",
@@ -128,9 +146,13 @@ def tc_batch(shaping: NodeShaping) -> str:
                 netem += f" {zone.jitter * 1e6:.0f}us rate {rate}bit"
             if zone.loss:
                 netem += f" loss {zone.loss * 100:g}%"
-            lines.append(f"qdisc add dev {device} parent {parent} handle {minor:x}: {netem} limit {NETEM_LIMIT}")
+            lines.append(
+                f"qdisc add dev {device} parent {parent} handle {minor:x}: {netem} limit {NETEM_LIMIT}"
+            )
             parent = f"{minor:x}:"
-        lines.append(f"qdisc add dev {device} parent {parent} handle {0x100 + minor:x}: bfifo limit {shaping.queue}")
+        lines.append(
+            f"qdisc add dev {device} parent {parent} handle {0x100 + minor:x}: bfifo limit {shaping.queue}"
+        )
         lines += [
             f"filter add dev {device} parent 1: protocol ip prio 10 u32 match ip dst {address}/32 flowid 1:{minor:x}"
             for address in zone.addresses
@@ -138,7 +160,7 @@ def tc_batch(shaping: NodeShaping) -> str:
     if shaping.exempt_ssh:
         # The operator's way in: neither capped nor delayed, whatever the profile says.
         lines += [
-            f"class add dev {device} parent 1: classid 1:2 htb rate {UNCAPPED}bit quantum {shaping.mtu + ETHERNET}",
+            f"class add dev {device} parent 1: classid 1:2 htb rate {UNCAPPED}bit quantum {quantum}",
             f"filter add dev {device} parent 1: protocol ip prio 1 u32 "
             "match ip protocol 6 0xff match ip sport 22 0xffff flowid 1:2",
         ]
@@ -238,7 +260,9 @@ def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
         return [f"the node's settings could not be read: {printed[:200]!r}"]
     problems = []
     if seen["digest"] != shaping.digest:
-        problems.append(f"the node says that profile {seen['digest'] or 'none'} is in force, not {shaping.digest}")
+        problems.append(
+            f"the node says that profile {seen['digest'] or 'none'} is in force, not {shaping.digest}"
+        )
     if shaping.mtu and seen["mtu"] != shaping.mtu:
         problems.append(f"{shaping.interface} has MTU {seen['mtu']}, not {shaping.mtu}")
     if shaping.segmented and seen["offloads_on"].strip():

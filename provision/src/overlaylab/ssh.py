@@ -50,7 +50,9 @@ class Node:
                 )
                 return
             except asyncssh.PermissionDenied as error:
-                raise NodeError(f"{self.name}: {self.spec.ssh_user} may not log in: {error.reason}") from error
+                raise NodeError(
+                    f"{self.name}: {self.spec.ssh_user} may not log in: {error.reason}"
+                ) from error
             except asyncssh.HostKeyNotVerifiable as error:
                 raise NodeError(
                     f"{self.name}: the host key of {self.spec.ssh_host} is not the one expected "
@@ -70,7 +72,11 @@ class Node:
             # The agent and other keys are left out: sshd counts every key that it is offered.
             options |= {"client_keys": [str(self.spec.ssh_key)], "agent_path": None}
         if self.spec.host_key:
-            name = self.spec.ssh_host if self.spec.ssh_port == 22 else f"[{self.spec.ssh_host}]:{self.spec.ssh_port}"
+            name = (
+                self.spec.ssh_host
+                if self.spec.ssh_port == 22
+                else f"[{self.spec.ssh_host}]:{self.spec.ssh_port}"
+            )
             options["known_hosts"] = asyncssh.import_known_hosts(f"{name} {self.spec.host_key}\n")
         return options
 

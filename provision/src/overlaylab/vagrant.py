@@ -20,7 +20,9 @@ class Vagrant:
     the nodes that the first one made.
     """
 
-    def __init__(self, cluster: str, *, box: str, accelerator: str, key: Path, provider: str = "libvirt") -> None:
+    def __init__(
+        self, cluster: str, *, box: str, accelerator: str, key: Path, provider: str = "libvirt"
+    ) -> None:
         self.folder = paths.cache() / "clusters" / cluster
         self.provider = provider
         self.environment = os.environ | {
@@ -74,7 +76,9 @@ class Vagrant:
         await self("box", "add", "--name", name, "--provider", self.provider, str(box))
         return True
 
-    async def nodes(self, underlays: dict[str, tuple[str, str]], host_key: str | None) -> tuple[InventoryNode, ...]:
+    async def nodes(
+        self, underlays: dict[str, tuple[str, str]], host_key: str | None
+    ) -> tuple[InventoryNode, ...]:
         """The nodes as `vagrant ssh-config` gives them; underlays: {name: (address/prefix, zone)}."""
         import ipaddress
 
@@ -118,7 +122,11 @@ def home() -> Path:
 
 def pool() -> str:
     """Name of the libvirt storage pool; one per cache folder, so that two users do not share one."""
-    return paths.cache().name if paths.cache().name.startswith("overlaylab") else f"overlaylab-{paths.cache().name}"
+    return (
+        paths.cache().name
+        if paths.cache().name.startswith("overlaylab")
+        else f"overlaylab-{paths.cache().name}"
+    )
 
 
 def pool_path() -> Path:

@@ -55,7 +55,11 @@ class Hosts:
 
     def describe(self) -> JSON:
         return {
-            node.name: {"underlay_address": str(node.underlay_address), "zone": node.zone, **self._facts[node.name]}
+            node.name: {
+                "underlay_address": str(node.underlay_address),
+                "zone": node.zone,
+                **self._facts[node.name],
+            }
             for node in self._inventory.nodes
         }
 

@@ -194,9 +194,7 @@ class Libvirt:
         if read_json(self.folder / "state.json").get("key") != self.key:
             return False
         known = await virsh.domains()
-        return all(
-            [d in known and self.clean_snapshot() in await virsh.snapshots(d) for d in self.domains]
-        )
+        return all([d in known and self.clean_snapshot() in await virsh.snapshots(d) for d in self.domains])
 
     async def _converge(self, variant: Variant, have: set[str]) -> None:
         overlay = overlays.load(variant.overlay)
@@ -207,7 +205,9 @@ class Libvirt:
             if mode.family and other.family == mode.family
         ]
         start = next((name for name in relatives if name in have), self.clean_snapshot())
-        text = f"converging {variant.overlay} {variant.key}" if variant.mode else f"converging {variant.overlay}"
+        text = (
+            f"converging {variant.overlay} {variant.key}" if variant.mode else f"converging {variant.overlay}"
+        )
         with step(f"converge-{variant.overlay}-{self.accelerator}", text, 40):
             await self.revert(start)
             await asyncio.to_thread(

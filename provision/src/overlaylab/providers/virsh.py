@@ -79,3 +79,15 @@ async def delete_snapshot(domains: Iterable[str], name: str) -> None:
     for domain in domains:
         if name in await snapshots(domain):
             await virsh("snapshot-delete", domain, name)
+
+
+async def remove_pool(name: str) -> None:
+    """Delete the volumes of the storage pool, and the pool; none is no error."""
+    if name not in (await virsh("pool-list", "--all", "--name")).split():
+        return
+    await virsh("pool-start", name, check=False)
+    for line in (await virsh("vol-list", name)).splitlines():
+        if line.strip():
+            await virsh("vol-delete", line.split()[0], "--pool", name)
+    await virsh("pool-destroy", name)
+    await virsh("pool-undefine", name)

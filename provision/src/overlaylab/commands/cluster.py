@@ -1,0 +1,157 @@
+"""``cluster``: the life of the nodes, apart from measuring on them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from overlaylab import cluster as clusters
+from overlaylab import host, lock, paths
+from overlaylab.errors import UserError
+from overlaylab.inventory import InventoryNode
+from overlaylab.progress import say
+
+
+def _provider(name: str):
+    from overlaylab.providers.libvirt import Libvirt
+
+    spec = clusters.load_cluster(name)
+    host.ensure()
+    return Libvirt(spec, say)
+
+
+_cluster = click.option(
+    "--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Which of vagrant/clusters."
+)
+
+
+@click.group()
+def command() -> None:
+    """Bring nodes up, look at them, put them away."""
+
+
+@command.command()
+@_cluster
+def up(cluster: str) -> None:
+    """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
+    provider = _provider(cluster)
+    with lock.cluster_lock(cluster, "bringing nodes up"):
+        asyncio.run(provider.up())
+    say(f"{', '.join(provider.nodes)}: up; ./task lab:ssh -- {next(iter(provider.nodes))} opens a shell")
+
+
+@command.command()
+@_cluster
+def status(cluster: str) -> None:
+    """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
+    from overlaylab import overlays
+    from overlaylab.providers import virsh
+
+    provider = _provider(cluster)
+
+    async def ask():
+        states = await provider.status()
+        return states, {d: await virsh.snapshots(d) for d in provider.domains if states[d.rsplit("-", 1)[1]] != "absent"}
+
+    states, snapshots = asyncio.run(ask())
+    table = Table(title=f"cluster {cluster}: {provider.spec.description}", title_justify="left")
+    for heading in ("node", "state", "zone", "underlay", "ssh", "vCPU", "memory"):
+        table.add_column(heading)
+    ssh = {}
+    if (provider.folder / "inventory.yml").exists():
+        ssh = {node.name: f"{node.ssh_user}@{node.ssh_host}" for node in provider.inventory.nodes}
+    about = provider.describe()
+    for node in provider.spec.nodes:
+        facts = about[node.name]
+        table.add_row(
+            node.name, states[node.name], node.zone, str(node.underlay_address), ssh.get(node.name, "–"),
+            str(facts["cpus"]), f"{facts['memory_mib']} MiB",
+        )  # fmt: skip
+    out = Console(highlight=False)
+    out.print(table)
+    out.print(f"accelerator: {provider.accelerator} ({host.accelerator_reason()})")
+    ready = set.intersection(*snapshots.values()) if snapshots else set()
+    names = [
+        f"{name} {key}" if key != name else name
+        for name in overlays.names()
+        for key in overlays.load(name).modes
+        if provider.snapshot(overlays.load(name).variant(key)) in ready
+    ]
+    out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
+
+
+@command.command()
+@_cluster
+@click.argument("node")
+@click.argument("remote_command", nargs=-1)
+def ssh(cluster: str, node: str, remote_command: tuple[str, ...]) -> None:
+    """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
+    provider = _provider(cluster)
+    if not (provider.folder / "inventory.yml").exists():
+        raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
+    known = {n.name: n for n in provider.inventory.nodes}
+    if node not in known:
+        raise UserError("node", f"must be a node of cluster {cluster}", seen=node, fix=f"Known: {', '.join(known)}")
+    argv = ssh_argv(known[node], provider.folder)
+    sys.stdout.flush()
+    os.execvp(argv[0], [*argv, *remote_command])
+
+
+def ssh_argv(node: InventoryNode, folder) -> list[str]:
+    """OpenSSH's argv for a node, with the one host key that is accepted."""
+    known = folder / "known_hosts"
+    known.write_text(f"{node.ssh_host} {node.host_key}\n" if node.host_key else "")
+    return [
+        "ssh", "-p", str(node.ssh_port), "-i", str(node.ssh_key), "-o", "IdentitiesOnly=yes",
+        "-o", f"UserKnownHostsFile={known}",
+        "-o", f"StrictHostKeyChecking={'yes' if node.host_key else 'accept-new'}",
+        f"{node.ssh_user}@{node.ssh_host}",
+    ]  # fmt: skip
+
+
+@command.command()
+@_cluster
+def down(cluster: str) -> None:
+    """Switch the nodes off. Their snapshots stay: the next lab:up takes seconds."""
+    provider = _provider(cluster)
+    with lock.cluster_lock(cluster, "switching nodes off"):
+        asyncio.run(provider.down())
+    say("nodes are off; ./task lab:destroy removes them")
+
+
+@command.command()
+@click.option("--keep-cache", envvar="KEEP_CACHE", is_flag=True, help="Keep the cache folder: images, tools, builds.")
+def destroy(keep_cache: bool) -> None:
+    """Remove everything that was made outside the checkout: nodes, networks, storage pool, cache folder,
+    and the libvirt daemons where setup itself started them. Packages stay; they are named."""
+    from overlaylab import host_packages, host_services
+    from overlaylab.providers import virsh
+    from overlaylab.providers.libvirt import Libvirt
+    from overlaylab.vagrant import pool
+
+    folder = paths.cache() / "clusters"
+    if host_services.libvirt_error() is None:
+        for name in [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []:
+            with lock.cluster_lock(name, "removing nodes"):
+                asyncio.run(Libvirt(clusters.load_cluster(name), say).remove_nodes())
+            say(f"cluster {name}: nodes, disks, snapshots and networks removed")
+        asyncio.run(virsh.remove_pool(pool()))
+        for service in host_services.stop_services():
+            say(f"{service} stopped")
+    elif folder.is_dir():
+        raise UserError(
+            "libvirt", "must run for its nodes to be removed", seen=host_services.libvirt_error(),
+            fix="./task setup starts it; then type this again",
+        )  # fmt: skip
+    if keep_cache:
+        return
+    installed = [name for name in host_packages.names() if name not in host_packages.missing()]
+    say(f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}")
+    shutil.rmtree(paths.cache())
+    print(f"overlaylab: {paths.cache()} removed", file=sys.stderr)

@@ -1,0 +1,45 @@
+"""``resume``: carry an interrupted run on."""
+
+from __future__ import annotations
+
+import click
+
+from overlaylab import experiment, paths
+from overlaylab.commands.measure import carry_out
+from overlaylab.errors import UserError
+from overlaylab.store import Store
+
+
+@click.command()
+@click.option(
+    "--run", "run_id", envvar="RUN", help="Which run (default: the newest unfinished one of the cluster)."
+)
+@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
+def command(run_id: str | None, cluster: str) -> None:
+    """Complete the plan of a run that was interrupted or killed.
+
+    Finished trials are kept and none is measured twice. Refused where profile, suite, role, image or
+    machine changed since: the halves could not be compared.
+    """
+    with Store.open(paths.database(), create=False) as store:
+        run_id = run_id or store.latest_unfinished(cluster)
+        if run_id is None:
+            raise UserError(
+                str(paths.database()),
+                f"must hold an unfinished run of cluster {cluster}",
+                fix="Begin one with ./task lab:weave, or list what is there with ./task results:list",
+            )
+        stored = store.run(run_id)
+    arguments = dict(stored.record.arguments)
+    asked = experiment.request(
+        arguments["overlay"],
+        modes=arguments["modes"],
+        cluster=arguments["cluster"],
+        inventory=arguments["inventory"],
+        profile_name=arguments["profile"],
+        suite=arguments["suite"],
+        blocks=arguments["blocks"],
+        scale=arguments["scale"],
+        seed=arguments["seed"],
+    )
+    carry_out(asked, resume=run_id)

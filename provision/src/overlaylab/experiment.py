@@ -1,0 +1,219 @@
+"""From what was typed to a stored plan, and from a stored plan to the same plan again."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from overlaylab import cluster as clusters
+from overlaylab import host, overlays, profile, progress
+from overlaylab.benchmarks import base as benchmarks
+from overlaylab.errors import UserError
+from overlaylab.inventory import Inventory, InventoryNode, load_inventory
+from overlaylab.model import PlannedTrial, RunRecord, Variant
+from overlaylab.plan import HOST, plan_trials, with_host
+from overlaylab.suite import Suite, load_suite
+
+CELL_OVERHEAD = {"kvm": 8.0, "tcg": 13.0}
+"""Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
+SNAPSHOT_BYTES = 500_000_000
+"""Disk per node and snapshot: its memory and what changed on its disk."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was typed, checked, before anything starts. inventory: the file of SSH hosts, else None."""
+
+    overlay: str
+    modes: str | None
+    cluster: str
+    inventory: Path | None
+    profile: profile.Profile
+    suite: Suite
+    blocks: int
+    scale: float
+    seed: int
+    variants: tuple[Variant, ...]
+
+    def arguments(self) -> dict:
+        """What lab:resume needs to build the same plan."""
+        return {
+            "overlay": self.overlay,
+            "modes": self.modes,
+            "cluster": self.cluster,
+            "inventory": str(self.inventory.resolve()) if self.inventory else None,
+            "profile": self.profile.name,
+            "suite": self.suite.name,
+            "blocks": self.blocks,
+            "scale": self.scale,
+            "seed": self.seed,
+        }
+
+
+def request(
+    overlay: str,
+    *,
+    modes: str | None = None,
+    cluster: str = "pair",
+    inventory: str | None = None,
+    profile_name: str | None = None,
+    suite: str = "quick",
+    blocks: int | None = None,
+    scale: float = 1.0,
+    seed: int | None = None,
+) -> Request:
+    """Check everything that was typed. Raises UserError; nothing has been started then."""
+    chosen = overlays.select(overlay, modes)
+    host_variant = overlays.select(HOST)[0]
+    wanted = load_suite(suite)
+    tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
+    if blocks is not None and not 1 <= blocks <= 1000:
+        raise UserError(
+            "BLOCKS", "must lie between 1 and 1000", seen=blocks, fix="Leave it out for the suite's own"
+        )
+    spec = clusters.load_cluster(cluster)
+    path = Path(inventory) if inventory else None
+    where = load_inventory(path) if path else spec
+    profile.check_zones(tier, where)
+    if len(where.nodes) < 2:
+        raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
+    _check_addresses(overlay, spec, path)
+    return Request(
+        overlay=overlay,
+        modes=modes,
+        cluster=cluster,
+        inventory=path,
+        profile=tier,
+        suite=wanted.scaled(scale),
+        blocks=blocks or wanted.blocks,
+        scale=scale,
+        seed=secrets.randbelow(2**31) if seed is None else seed,
+        variants=with_host(chosen, host_variant),
+    )
+
+
+def _check_addresses(overlay: str, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
+    """Refuse addresses of the lab that the operator already uses for something else."""
+    routes = json.loads(
+        subprocess.run(["ip", "-j", "route", "show", "table", "all"], capture_output=True).stdout or "[]"
+    )
+    own = _bridges_of(spec.underlay, routes)
+    if inventory is None:
+        clusters.check_routes(spec, routes, own)
+        overlays.check_ranges(overlays.load(overlay), spec, routes, own)
+    else:
+        for node in load_inventory(inventory).nodes:
+            overlays.check_ranges(overlays.load(overlay), node.underlay_address.network, routes, own)
+
+
+def _bridges_of(network, routes: Sequence[dict]) -> set[str]:
+    """The devices that libvirt made for the lab: their route is exactly the underlay's or their name is virbr…"""
+    return {r["dev"] for r in routes if r.get("dev", "").startswith("virbr") and r.get("dst") == str(network)}
+
+
+def plan(request: Request, inventory: Inventory) -> tuple[PlannedTrial, ...]:
+    """The trials in their order; the same request gives the same plan."""
+    return plan_trials(request.suite, request.variants, request.blocks, request.seed, inventory)
+
+
+def record(request: Request, provider) -> RunRecord:
+    """What the run is about, with the digests that resuming compares."""
+    return RunRecord(
+        cluster=provider.cluster,
+        provider=provider.name,
+        accelerator=provider.accelerator,
+        machine=host.machine() if provider.name != "hosts" else _machines(provider),
+        image=provider.image,
+        profile=request.profile.name,
+        profile_digest=request.profile.digest,
+        stands_for=request.profile.stands_for,
+        suite=request.suite.name,
+        suite_digest=request.suite.digest,
+        scale=request.scale,
+        seed=request.seed,
+        blocks=request.blocks,
+        variants=request.variants,
+        role_digests={
+            name: overlays.role_digest(name) for name in sorted({v.overlay for v in request.variants})
+        },
+        zones={node.name: node.zone for node in provider.inventory.nodes},
+        nodes=provider.describe(),
+        arguments=request.arguments(),
+    )
+
+
+def _machines(provider) -> str:
+    """The kinds of host, without their names."""
+    kinds = {
+        f"{d['cpus']} CPUs, {d['cpu'] or 'CPU unknown'}, {d['memory_mib']} MiB"
+        for d in provider.describe().values()
+    }
+    return "; ".join(sorted(kinds))
+
+
+def changes(stored: RunRecord, now: RunRecord) -> list[str]:
+    """What differs between a run's record and today's files, in words: a run is not resumed over it."""
+    found = []
+    for name in ("profile", "suite"):
+        if getattr(stored, f"{name}_digest") != getattr(now, f"{name}_digest"):
+            found.append(f"the {name} {getattr(stored, name)} has changed")
+    found += [
+        f"the role of {name} has changed"
+        for name, digest in stored.role_digests.items()
+        if now.role_digests.get(name) != digest
+    ]
+    for name in ("accelerator", "image", "machine", "provider"):
+        if getattr(stored, name) != getattr(now, name):
+            found.append(f"{name} was {getattr(stored, name)} and is {getattr(now, name)}")
+    return found
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will take. seconds: without bringing the cluster up; disk, memory: bytes."""
+
+    seconds: float
+    memory: int
+    disk: int
+
+
+def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str) -> Estimate:
+    """From the trials' own durations and what a cell took around them on this machine before."""
+    inside = sum(benchmarks.load(t.tool).duration(t.parameters) for t in trials)
+    around = 25.0
+    for variant in request.variants:
+        key = f"cell-overhead-{variant.overlay}-{accelerator}"
+        around += request.blocks * (progress.estimate(key) or CELL_OVERHEAD.get(accelerator, 13.0))
+    nodes = clusters.load_cluster(request.cluster).nodes if request.inventory is None else ()
+    return Estimate(
+        seconds=inside + around,
+        memory=sum(node.memory_mib for node in nodes) * 2**20,
+        disk=len(nodes) * (len(request.variants) + 1) * SNAPSHOT_BYTES,
+    )
+
+
+def planning_inventory(request: Request) -> Inventory:
+    """An inventory to plan with, also where no node is up yet: only names and zones matter."""
+    if request.inventory:
+        return load_inventory(request.inventory)
+    spec = clusters.load_cluster(request.cluster)
+    return Inventory(
+        spec.name,
+        "libvirt",
+        tuple(
+            InventoryNode(n.name, "unknown", 22, "lab", None, None, "eth1", n.underlay_address, n.zone)
+            for n in spec.nodes
+        ),
+    )
+
+
+def command_line(request: Request) -> str:
+    """The task that asks for this again."""
+    words = [f"./task lab:{request.overlay}"]
+    arguments = {k.upper(): v for k, v in request.arguments().items() if v is not None and k != "overlay"}
+    return " ".join([*words, *(f"{k}={shlex.quote(str(v))}" for k, v in arguments.items())])
