@@ -13,7 +13,15 @@ from types import TracebackType
 from overlaylab import database
 from overlaylab.errors import UserError
 from overlaylab.model import Evidence, PlannedTrial, ProfileCheck, RunRecord, TrialResult, Variant
-from overlaylab.store_rows import dump, insert, insert_result, insert_run, read_run, read_trial, variant_id
+from overlaylab.store_rows import (
+    insert,
+    insert_evidence,
+    insert_result,
+    insert_run,
+    read_run,
+    read_trial,
+    variant_id,
+)
 
 RUN_STATES = ("planned", "running", "interrupted", "done", "failed")
 UNFINISHED = ("planned", "running", "interrupted")
@@ -93,6 +101,26 @@ class Store:
         counts = {k: row[k] for k in ("trials_planned", "trials_done")}
         return StoredRun(run_id=run_id, record=record, **times, **counts)
 
+    def find_run(self, run: str | None) -> str:
+        """The id that run means: itself, its unique beginning or end, or for None the newest. UserError."""
+        with database.explained(self.path):
+            ids = [row[0] for row in self.db.execute("SELECT run_id FROM _run ORDER BY created_at, run_id")]
+        if not ids:
+            raise UserError(
+                f"{self.path}", "holds no run yet", fix="Measure something first: ./task lab:weave."
+            )
+        if run is None:
+            return ids[-1]
+        found = [i for i in ids if i == run] or [i for i in ids if i.startswith(run) or i.endswith(run)]
+        if len(found) == 1:
+            return found[0]
+        raise UserError(
+            "RUN",
+            "must be the id of one run, or its unique beginning or end",
+            seen=f"{run}, which fits {len(found)}",
+            fix="See ./task results:list.",
+        )
+
     def latest_run(self) -> str | None:
         """Id of the newest run, None in an empty database."""
         return self._scalar("SELECT run_id FROM _run ORDER BY created_at DESC, run_id DESC LIMIT 1")
@@ -158,8 +186,8 @@ class Store:
             if done.rowcount != 1:
                 raise ValueError(f"trial {trial_id} is finished or does not exist")
 
-    def finish_trial(self, trial_id: int, result: TrialResult) -> None:
-        """Store the outcome, its raw output, samples, summary and histogram together.
+    def finish_trial(self, trial_id: int, result: TrialResult, evidence: Sequence[Evidence] = ()) -> None:
+        """Store the outcome, its raw output, samples, summary, histogram and evidence together.
 
         A failed trial keeps its raw output but no samples: what it measured does not hold.
         Raises ValueError for a trial that is finished, and for a sample of an unknown metric or with a
@@ -169,6 +197,11 @@ class Store:
             raise ValueError(f"a trial ends ok, failed or void, not {result.status}")
         with database.transaction(self.db, self.path) as db:
             insert_result(db, trial_id, result)
+            row = db.execute(
+                "SELECT run_id, variant_id FROM _trial WHERE trial_id = ?", (trial_id,)
+            ).fetchone()
+            for one in evidence:
+                insert_evidence(db, row["run_id"], trial_id, row["variant_id"], one)
 
     def void_trials(self, trial_ids: Iterable[int], reason: str) -> int:
         """Withdraw results; returns how many. A failed trial keeps its own reason, a void one its first."""
@@ -188,21 +221,7 @@ class Store:
     def add_evidence(self, run_id: str, trial_id: int | None, variant: Variant, evidence: Evidence) -> None:
         """Store one piece of evidence; trial_id None where it was taken outside a trial."""
         with database.transaction(self.db, self.path) as db:
-            insert(
-                db,
-                "_evidence",
-                run_id=run_id,
-                trial_id=trial_id,
-                variant_id=variant_id(db, variant),
-                recorded_at=database.now(),
-                node=evidence.node,
-                kind=evidence.kind,
-                phase=evidence.phase,
-                ok=int(evidence.ok),
-                expected=dump(evidence.expected),
-                observed=dump(evidence.observed),
-                reason=evidence.reason,
-            )
+            insert_evidence(db, run_id, trial_id, variant_id(db, variant), evidence)
 
     def add_profile_check(self, run_id: str, check: ProfileCheck) -> None:
         """Store one check, with the last trial that was finished before it."""

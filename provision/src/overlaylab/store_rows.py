@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 
 from overlaylab import database
-from overlaylab.model import JSON, PlannedTrial, RunRecord, TrialResult, Variant
+from overlaylab.model import JSON, Evidence, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.store_summary import QUANTILES, summarise
 
 SAME_NAME = (
@@ -199,3 +199,24 @@ def insert_result(db: sqlite3.Connection, trial_id: int, result: TrialResult) ->
             "INSERT INTO _histogram VALUES (?, ?, ?, ?, ?)",
             ((trial_id, metric_id, *one) for one in summary.bins),
         )
+
+
+def insert_evidence(
+    db: sqlite3.Connection, run_id: str, trial_id: int | None, variant_id: int, evidence: Evidence
+) -> None:
+    """One piece of evidence; trial_id None where it was taken outside a trial."""
+    insert(
+        db,
+        "_evidence",
+        run_id=run_id,
+        trial_id=trial_id,
+        variant_id=variant_id,
+        recorded_at=database.now(),
+        node=evidence.node,
+        kind=evidence.kind,
+        phase=evidence.phase,
+        ok=int(evidence.ok),
+        expected=dump(evidence.expected),
+        observed=dump(evidence.observed),
+        reason=evidence.reason,
+    )

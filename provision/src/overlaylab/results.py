@@ -1,0 +1,285 @@
+"""What a run says: medians over blocks, ratios to the host of the same block, theory and published beside them.
+
+Reads the public views only. Nothing here formats: see ``results_table`` for what a person reads.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass
+
+from overlaylab import database
+from overlaylab.errors import UserError
+from overlaylab.model import JSON, Variant
+from overlaylab.results_published import Published, published_ratio
+from overlaylab.store import Store, StoredRun
+from overlaylab.theory import ratio_theory
+
+HOST = "host"
+STEP_TOLERANCE = 1.05
+"""A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
+COMPARED_UNITS = ("bit/s", "s")
+"""Units whose ratio to the host means something; a count or a loss may be zero on the host."""
+
+HeaderBytes = Callable[[Variant], int | None]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Overlay over host of the same block, over all blocks that have both.
+
+    same: overlay and host differ by no more than the tool's step, so the ratio says nothing.
+    """
+
+    median: float
+    low: float
+    high: float
+    n: int
+    same: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant under one benchmark; None where there is nothing to say.
+
+    n: blocks with a value. left_out: finished blocks with a value of its own but none of the host.
+    """
+
+    variant: Variant
+    n: int
+    median: float | None
+    low: float | None
+    high: float | None
+    ratio: Ratio | None
+    left_out: int
+    theory: float | None
+    published: tuple[Published, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """One metric of one benchmark between one pair of endpoints. step: the tool's largest, in unit."""
+
+    benchmark: str
+    tools: tuple[str, ...]
+    where: str | None
+    metric: str
+    unit: str
+    better: str
+    step: float | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run in one piece. failed, void: (reason, trials). evidence: {(variant, kind): (held, taken)}."""
+
+    run: StoredRun
+    blocks_done: int
+    tables: tuple[Table, ...]
+    failed: tuple[tuple[str, int], ...]
+    void: tuple[tuple[str, int], ...]
+    evidence: Mapping[tuple[Variant, str], tuple[int, int]]
+    checks: tuple[JSON, ...]
+    """The newest of each kind, as columns of the view profile_check."""
+
+
+def header_bytes(variant: Variant) -> int | None:
+    """What the overlay's role says its encapsulation adds; None where it does not say."""
+    from overlaylab import overlays  # not needed by those who only store
+
+    try:
+        mode = overlays.load(variant.overlay).modes.get(variant.key)
+    except UserError:
+        return None  # measured by a checkout that had this role
+    return None if mode is None else mode.header_bytes
+
+
+def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Report:
+    """Everything that results:show prints about a run. Raises UserError for an unknown run."""
+    run = store.run(run_id)
+    with database.explained(store.path):
+        return Report(
+            run=run,
+            blocks_done=len(finished := _finished_blocks(store, run_id)),
+            tables=_tables(store, run, headers, finished),
+            failed=_reasons(store, run_id, "failed"),
+            void=_reasons(store, run_id, "void"),
+            evidence=_evidence(store, run_id),
+            checks=_checks(store, run_id),
+        )
+
+
+@dataclass
+class _Cell:
+    """Values of one variant in one table: block -> values of its repetitions."""
+
+    blocks: dict[int, list[float]]
+    steps: list[float]
+    mtus: set[tuple[int | None, int | None]]
+
+    def medians(self) -> dict[int, float]:
+        """The block is the unit of repetition, so repetitions within it become one value."""
+        return {block: statistics.median(values) for block, values in sorted(self.blocks.items())}
+
+
+def _tables(store: Store, run: StoredRun, headers: HeaderBytes, finished: Set[int]) -> tuple[Table, ...]:
+    rows = store.db.execute(
+        "SELECT t.block, t.overlay, t.mode, t.encrypted, t.benchmark, t.tool, t.tool_version, t.parameters,"
+        " t.placement, t.direction, t.client_node, t.server_node, t.overlay_mtu, t.underlay_mtu,"
+        " m.metric_id, s.metric, s.unit, s.better, s.value, s.resolution"
+        " FROM trial_summary AS s JOIN trial AS t USING (trial_id) JOIN metric AS m ON m.name = s.metric"
+        " WHERE s.run_id = ? AND NOT t.warmup ORDER BY m.metric_id, t.benchmark, t.trial_id",
+        (run.run_id,),
+    ).fetchall()
+    grouped: dict[tuple, list] = defaultdict(list)
+    for row in rows:
+        place = (row["placement"], row["direction"], row["client_node"], row["server_node"])
+        grouped[row["metric_id"], row["benchmark"], place].append(row)
+    # Where a run has one pair and one direction, saying so in every title helps nobody.
+    places = {place for _, _, place in grouped}
+    return tuple(
+        _table(
+            store,
+            run,
+            own,
+            headers,
+            finished,
+            None if len(places) == 1 else "{}, {}, {} to {}".format(*place),
+        )
+        for (_, _, place), own in grouped.items()
+    )
+
+
+def _table(
+    store: Store, run: StoredRun, rows: list, headers: HeaderBytes, finished: Set[int], where: str | None
+) -> Table:
+    first = rows[0]
+    cells: dict[Variant, _Cell] = defaultdict(lambda: _Cell(defaultdict(list), [], set()))
+    for row in rows:
+        cell = cells[Variant(row["overlay"], row["mode"], bool(row["encrypted"]))]
+        cell.blocks[row["block"]].append(row["value"])
+        cell.mtus.add((row["overlay_mtu"], row["underlay_mtu"]))
+        if row["resolution"] is not None:
+            cell.steps.append(row["resolution"])
+    protocol = protocol_of(first["benchmark"], json.loads(first["parameters"]))
+    host = next((cells[v] for v in run.record.variants if v.overlay == HOST and v in cells), None)
+    compared = first["unit"] in COMPARED_UNITS
+    by_headers = first["metric"] == "goodput" and protocol == "tcp"
+    table = []
+    for variant in sorted(run.record.variants, key=lambda v: v.overlay != HOST):
+        cell = cells.get(variant)
+        medians = cell.medians() if cell else {}
+        values = list(medians.values())
+        overlay_mtu, underlay_mtu = next(iter(cell.mtus)) if cell and len(cell.mtus) == 1 else (None, None)
+        table.append(
+            Row(
+                variant=variant,
+                n=len(values),
+                median=statistics.median(values) if values else None,
+                low=min(values, default=None),
+                high=max(values, default=None),
+                ratio=_ratio(cell, host) if compared and cell else None,
+                left_out=_left_out(cell, host, finished) if compared and cell else 0,
+                theory=_theory(variant, underlay_mtu, overlay_mtu, headers) if by_headers else None,
+                published=published_ratio(
+                    store, run.record.stands_for, variant, first["metric"], protocol, overlay_mtu
+                )
+                if compared
+                else (),
+            )
+        )
+    tools = sorted({" ".join(filter(None, (row["tool"], row["tool_version"]))) for row in rows})
+    step = max((s for c in cells.values() for s in c.steps), default=None)
+    names = ("benchmark", "metric", "unit", "better")
+    return Table(
+        **{n: first[n] for n in names}, tools=tuple(tools), where=where, step=step, rows=tuple(table)
+    )
+
+
+def protocol_of(benchmark: str, parameters: JSON) -> str:
+    """``udp`` or ``tcp``, as the benchmark's parameters say, else as its name does."""
+    said = parameters.get("protocol")
+    if said:
+        return str(said)
+    names = f"{benchmark} {parameters.get('test', '')}"
+    return "udp" if parameters.get("udp") or "udp" in names else "tcp"
+
+
+def _left_out(cell: _Cell, host: _Cell | None, finished: Set[int]) -> int:
+    """Blocks that will never have a host value to divide by; one that still runs may yet get it."""
+    return len(set(cell.blocks) & finished - (set(host.blocks) if host else set()))
+
+
+def _ratio(cell: _Cell, host: _Cell | None) -> Ratio | None:
+    """None where no block has both, or the host's value is zero."""
+    if host is None:
+        return None
+    own, base = cell.medians(), host.medians()
+    blocks = [b for b in own if base.get(b)]
+    if not blocks:
+        return None
+    ratios = [own[b] / base[b] for b in blocks]
+    step = max([*cell.steps, *host.steps], default=0.0)
+    difference = abs(statistics.median(own[b] for b in blocks) - statistics.median(base[b] for b in blocks))
+    return Ratio(
+        median=statistics.median(ratios),
+        low=min(ratios),
+        high=max(ratios),
+        n=len(blocks),
+        same=cell is not host and step > 0 and difference <= step * STEP_TOLERANCE,
+    )
+
+
+def _theory(
+    variant: Variant, underlay_mtu: int | None, overlay_mtu: int | None, headers: HeaderBytes
+) -> float | None:
+    """Ratio if only headers cost; None where an MTU is unknown or packets would be fragmented."""
+    if variant.overlay == HOST:
+        return 1.0
+    added = headers(variant)
+    if added is None or underlay_mtu is None or overlay_mtu is None:
+        return None
+    try:
+        return ratio_theory(underlay_mtu, added, overlay_mtu)
+    except ValueError:
+        return None
+
+
+def _finished_blocks(store: Store, run_id: str) -> set[int]:
+    rows = store.db.execute(
+        "SELECT block FROM trial WHERE run_id = ?"
+        " GROUP BY block HAVING min(status IN ('ok', 'failed', 'void'))",
+        (run_id,),
+    )
+    return {row["block"] for row in rows}
+
+
+def _reasons(store: Store, run_id: str, status: str) -> tuple[tuple[str, int], ...]:
+    rows = store.db.execute("SELECT reason FROM trial WHERE run_id = ? AND status = ?", (run_id, status))
+    return tuple(Counter(row["reason"] for row in rows).most_common())
+
+
+def _evidence(store: Store, run_id: str) -> dict[tuple[Variant, str], tuple[int, int]]:
+    rows = store.db.execute(
+        "SELECT overlay, mode, encrypted, kind, sum(ok) AS held, count(*) AS taken FROM evidence"
+        " WHERE run_id = ? GROUP BY overlay, mode, encrypted, kind ORDER BY overlay, mode, encrypted, kind",
+        (run_id,),
+    )
+    return {
+        (Variant(r["overlay"], r["mode"], bool(r["encrypted"])), r["kind"]): (r["held"], r["taken"])
+        for r in rows
+    }
+
+
+def _checks(store: Store, run_id: str) -> tuple[JSON, ...]:
+    rows = store.db.execute(
+        "SELECT * FROM profile_check WHERE run_id = ? AND check_id IN"
+        " (SELECT max(check_id) FROM profile_check GROUP BY run_id, name, client_node, server_node)"
+        " ORDER BY check_id",
+        (run_id,),
+    )
+    return tuple(dict(row) for row in rows)

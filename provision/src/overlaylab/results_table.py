@@ -1,0 +1,302 @@
+"""What a person reads of a run: a table per metric, and under it everything that qualifies the numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Grid
+from rich.text import Text
+
+from overlaylab import database
+from overlaylab.model import Variant
+from overlaylab.results import HOST, HeaderBytes, Report, Row, Table, header_bytes, report
+from overlaylab.results_published import Published
+from overlaylab.store import Store
+
+MISSING = "–"
+ACCELERATORS = {
+    "kvm": "the machine's own CPU, virtualised (KVM)",
+    "tcg": "emulated CPU (TCG), no KVM",
+    "shared-kernel": "the machine's own CPU and kernel (system containers)",
+    "bare": "the hosts' own CPUs (nothing emulated by this lab)",
+}
+CAVEATS = {
+    "tcg": "Emulated CPU: where a ratio lies below its header theory, the emulated CPU decided it, "
+    "and a CPU-bound ratio from here is not a cloud's.",
+    "shared-kernel": "CPU-bound ratios are this machine's, not a cloud's.",
+}
+SCALES = {
+    "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)),
+    "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
+    "ratio": (("%", 0.01),),
+}
+WORTH_SAYING = 0.005
+"""A tool's step is mentioned where it is more than this part of the values."""
+
+
+def show(
+    source: Store | Path | str,
+    run_id: str | None,
+    console: Console,
+    provisional: bool | None = None,
+    headers: HeaderBytes = header_bytes,
+) -> None:
+    """Print a run; the newest where run_id is None.
+
+    provisional: whether to call it unfinished; None: as the run's state says. Raises UserError.
+    """
+    if not isinstance(source, Store):
+        with Store.open(source, create=False) as store:
+            return show(store, run_id, console, provisional, headers)
+    whole = report(source, source.find_run(run_id), headers)
+    for line in _heading(whole, provisional):
+        console.print(line)
+    notes: dict[str, str] = {}
+    for table in whole.tables:
+        console.print()
+        console.print(_title(table))
+        grid = _grid(table, notes, short=False)
+        unbounded = console.options.update(width=1000)
+        if console.measure(grid, options=unbounded).maximum > console.width:
+            grid = _grid(table, notes, short=True)
+        console.print(grid)
+        for line in _under(table):
+            console.print(Text(line, "dim"))
+    if not whole.tables:
+        console.print(Text("No trial has given a value yet."))
+    console.print()
+    for line in _footer(whole, notes):
+        console.print(Text(line))
+    return None
+
+
+def _heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
+    run, record = whole.run, whole.run.record
+    tier = record.stands_for
+    stands_for = "" if tier is None else f" (stands for {' '.join(v for v in tier.values() if v)})"
+    yield Text(f"{record.suite} on {record.cluster}, profile {record.profile}{stands_for}", "bold")
+    origin = "" if record.origin == "measured" else f", {record.origin}"
+    yield Text(f"Run {run.run_id}{origin} · {record.machine} · {record.provider}")
+    yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator]}")
+    if record.scale != 1:
+        yield Text(f"SCALE={record.scale:g}: every duration is {record.scale:g} times the suite's.")
+    unfinished = run.state != "done" if provisional is None else provisional
+    if unfinished:
+        how = {
+            "interrupted": " The run was interrupted: ./task lab:resume completes it.",
+            "failed": " The run ended with an error.",
+        }.get(run.state, "")
+        yield Text(
+            f"Provisional, block {whole.blocks_done} of {record.blocks} "
+            f"({run.trials_done} of {run.trials_planned} trials done).{how}",
+            "yellow",
+        )
+
+
+def _title(table: Table) -> Text:
+    text = Text(table.benchmark, "bold")
+    where = "" if table.where is None else f" ({table.where})"
+    unit = numbers(table)[0]
+    metric = f"{table.metric}, {unit}" if unit else table.metric
+    text.append(f"{where}: {metric}, {table.better} is better ({', '.join(table.tools)})", "not bold")
+    return text
+
+
+def _grid(table: Table, notes: dict[str, str], short: bool) -> Grid:
+    """short: without the overlay's name, where there is only one beside the host."""
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    rows = table.rows
+    overlays = list({r.variant.overlay: None for r in rows if r.variant.overlay != HOST})
+    short = short and len(overlays) == 1
+    grid.add_column(f"{overlays[0]} mode" if short else "overlay mode")
+    number = numbers(table)[1]
+    columns = {
+        "n": lambda r: str(r.n),
+        "median": lambda r: MISSING if r.median is None else number(r.median),
+        "min–max": lambda r: MISSING if r.n < 2 else _span(number(r.low), number(r.high)),
+    }
+    if any(r.ratio for r in rows if r.variant.overlay != HOST):
+        columns["ratio to host"] = _ratio
+    if any(r.theory for r in rows if r.variant.overlay != HOST):
+        columns["headers"] = _theory
+    if any(p.comparable for r in rows for p in r.published):
+        columns["published"] = lambda r: _published(r, table, notes)
+    else:
+        for row in rows:  # still worth a note
+            _published(row, table, notes)
+    for title in columns:
+        grid.add_column(title, justify="right")
+    for row in rows:
+        grid.add_row(_name(row.variant, short), *(cell(row) for cell in columns.values()))
+    return grid
+
+
+def unit_of(table: Table) -> tuple[str, float]:
+    """The unit to print in, and how much of the base unit it is."""
+    medians = [abs(r.median) for r in table.rows if r.median]
+    names = SCALES.get(table.unit, ((table.unit if table.unit != "1" else "", 1.0),))
+    if not medians:
+        return names[-1]
+    # Times by the least, so that it keeps its digits; rates by the largest, as people name them.
+    reference = min(medians) if table.unit == "s" else max(medians)
+    return next(((n, f) for n, f in names if reference >= f), names[-1])
+
+
+def numbers(table: Table) -> tuple[str, Callable[[float], str]]:
+    """The unit to print in, and how to print a value: with decimals that leave the least three digits."""
+    unit, factor = unit_of(table)
+    if table.unit == "1":
+        return unit, lambda value: f"{value:g}"
+    least = min((abs(r.median) for r in table.rows if r.median), default=factor) / factor
+    decimals = min(3, max(0, 2 - math.floor(math.log10(least))))
+    return unit, lambda value: f"{value / factor:.{decimals}f}"
+
+
+def _span(low: str, high: str) -> str:
+    return low if low == high else f"{low}–{high}"
+
+
+def _factor(value: float) -> str:
+    """A ratio with three digits that matter."""
+    if value < 0.1:
+        return f"{value:.4f}"
+    return f"{value:.3f}" if value < 2 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def _ratio(row: Row) -> str:
+    if row.ratio is None:
+        return MISSING
+    if row.variant.overlay == HOST:
+        return "1"
+    if row.ratio.same:
+        return "= (within one step)"
+    low, high = _factor(row.ratio.low), _factor(row.ratio.high)
+    return _factor(row.ratio.median) + (f" ({low}–{high})" if low != high else "")
+
+
+def _theory(row: Row) -> str:
+    if row.variant.overlay == HOST:
+        return "1"
+    return MISSING if row.theory is None else _factor(row.theory)
+
+
+def _published(row: Row, table: Table, notes: dict[str, str]) -> str:
+    """The cell; what has to be said about it goes into notes under a letter of its own."""
+    if row.variant.overlay == HOST:
+        return "1"
+    cells = []
+    for one in row.published:
+        text = _note(one, row.variant, table)
+        mark = notes.setdefault(text, chr(ord("a") + len(notes)))
+        if one.comparable:
+            cells.append(f"{'=' if one.same else _factor(one.ratio)} {mark}")
+    return ", ".join(cells) or MISSING
+
+
+def _note(one: Published, variant: Variant, table: Table) -> str:
+    parts = [f"published: {one.publication}, {one.source}"]
+    if one.same:
+        unit, factor = next(
+            ((n, f) for n, f in SCALES[table.unit] if one.host_value >= f), SCALES[table.unit][-1]
+        )
+        values = f"{one.overlay_value / factor:.3g} of {one.host_value / factor:.3g} {unit}"
+        parts.append(f"=: {values} is within one step of the tool")
+    if not one.comparable:
+        parts.append(
+            f"{_name(variant, False)} kept {_factor(one.ratio)} there, at another overlay MTU than here"
+        )
+    return "; ".join([*parts, *one.notes])
+
+
+def _under(table: Table) -> Iterable[str]:
+    """What qualifies one table."""
+    largest = max((r.median for r in table.rows if r.median), default=0.0)
+    if table.step is not None and largest and table.step > WORTH_SAYING * largest:
+        unit, factor = unit_of(table)
+        yield f"The tool's step is {table.step / factor:.3g} {unit}: what differs by less does not differ."
+    left_out: dict[int, list[str]] = {}
+    for row in table.rows:
+        if row.left_out and row.variant.overlay != HOST:
+            left_out.setdefault(row.left_out, []).append(_name(row.variant, False))
+    for count, names in left_out.items():
+        blocks = (
+            "1 block has no host value and is" if count == 1 else f"{count} blocks have no host value and are"
+        )
+        yield f"{blocks} not in the ratio of {', '.join(names)}."
+
+
+def _footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
+    record = whole.run.record
+    for status, reasons in (("failed", whole.failed), ("void", whole.void)):
+        total = sum(count for _, count in reasons)
+        if total:
+            yield f"{total} {'trial' if total == 1 else 'trials'} {status}, not in the table:"
+            for reason, count in reasons:
+                yield f"   {count} × {reason}"
+    if whole.checks:
+        yield "Profile: " + "; ".join(map(_check, whole.checks)) + "."
+    yield from _evidence(whole)
+    yield from (f"{mark}  {text}." for text, mark in notes.items())
+    if whole.tables:
+        yield (
+            "n: blocks with a value. Median and min–max are over blocks; the ratio to the host is the "
+            "median of each block's own, with min–max."
+        )
+    if any(r.theory for t in whole.tables for r in t.rows if r.variant.overlay != HOST):
+        yield "headers: the ratio to the host if encapsulation cost nothing but its bytes."
+    if record.accelerator in CAVEATS:
+        yield CAVEATS[record.accelerator]
+
+
+def _evidence(whole: Report) -> Iterable[str]:
+    """How much of the proof held, by kind; and whose did not, with the variant."""
+    total: dict[str, list[int]] = {}
+    for (_, kind), counts in whole.evidence.items():
+        total[kind] = [a + b for a, b in zip(total.get(kind, (0, 0)), counts, strict=True)]
+    if total:
+        yield (
+            "Evidence that held: " + ", ".join(f"{k} {h} of {n}" for k, (h, n) in sorted(total.items())) + "."
+        )
+    for (variant, kind), (held, taken) in whole.evidence.items():
+        if held < taken:
+            yield f"   {_name(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
+
+
+def _check(check: dict) -> str:
+    values = [v for v in (check["measured"], check["expected"]) if v is not None]
+    names = SCALES.get(check["unit"], ((check["unit"], 1.0),))
+    unit, factor = next(((n, f) for n, f in names if values and max(values) >= f), names[-1])
+    measured, expected = (
+        MISSING if check[k] is None else f"{check[k] / factor:.4g}" for k in ("measured", "expected")
+    )
+    reason = "" if check["reason"] is None else f": {check['reason']}"
+    verdict = check["verdict"].replace("-", " ")
+    return f"{check['name']} {measured} {unit} (expected {expected}), {verdict}{reason}"
+
+
+def _name(variant: Variant, short: bool) -> str:
+    parts = [variant.mode or variant.overlay, "encrypted" if variant.encrypted else ""]
+    if variant.mode is not None and not short:
+        parts.insert(0, variant.overlay)
+    return " ".join(filter(None, parts))
+
+
+def runs_table(store: Store) -> Grid:
+    """All runs, newest first."""
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for title in ("run", "state", "suite, cluster, profile", "CPU", "overlays"):
+        grid.add_column(title, no_wrap=title in ("run", "state"))
+    grid.add_column("trials", justify="right", no_wrap=True)
+    with database.explained(store.path):
+        rows = store.db.execute("SELECT * FROM run ORDER BY created_at DESC, run_id DESC").fetchall()
+    for row in rows:
+        overlays = dict.fromkeys(v["overlay"] for v in json.loads(row["variants"]))
+        trials = f"{row['trials_ok']} of {row['trials_planned']}"
+        about = ", ".join(row[n] for n in ("suite", "cluster", "profile"))
+        grid.add_row(row["run_id"], row["state"], about, row["accelerator"], " ".join(overlays), trials)
+    return grid
