@@ -184,7 +184,7 @@ def _what_happened(code: int | None, output: str, seconds: float) -> str:
     """One line: the time limit, or QEMU's last words."""
     if code is None:
         return f"not done after {seconds:.0f} s"
-    words = [line.partition(": ")[2] for line in output.splitlines() if line.startswith(QEMU)]
+    words = [line.partition(": ")[2] for line in output.splitlines() if line.startswith("qemu")]
     said = next((word.removeprefix("error: ") for word in words if not word.startswith("warning: ")), None)
     # prlimit and timeout pass a signal on in two ways.
     ending = f"signal {-code}" if code < 0 else f"signal {code - 128}" if code > 128 else f"exit code {code}"

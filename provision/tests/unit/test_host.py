@@ -1,0 +1,127 @@
+"""The host's description and the preflight of memory and disk."""
+
+import pytest
+from overlaylab import host
+from overlaylab.errors import UserError
+
+MEMINFO = """\
+MemTotal:       24612345 kB
+MemFree:        10000000 kB
+MemAvailable:   20971520 kB
+HugePages_Total:       0
+"""
+
+
+def test_meminfo_is_in_bytes_and_leaves_counts_out():
+    assert host.parse_meminfo(MEMINFO) == {
+        "MemTotal": 24612345 * 1024,
+        "MemFree": 10000000 * 1024,
+        "MemAvailable": 20971520 * 1024,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "model"),
+    [
+        (
+            "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU   @ 2.80GHz\n",
+            "Intel(R) Xeon(R) CPU @ 2.80GHz",
+        ),
+        ("processor\t: 0\nmodel name\t: \n", "unknown CPU"),
+        ("processor\t: 0\nBogoMIPS\t: 50.00\n", "unknown CPU"),
+    ],
+)
+def test_cpu_model(text, model):
+    assert host.parse_cpu_model(text) == model
+
+
+@pytest.mark.parametrize(
+    ("cores", "text"), [({0, 1}, "2 cores, AMD EPYC, 23 GB"), ({3}, "1 core, AMD EPYC, 23 GB")]
+)
+def test_machine_names_cores_cpu_and_memory(monkeypatch, cores, text):
+    files = {"/proc/meminfo": MEMINFO, "/proc/cpuinfo": "model name\t: AMD EPYC\n"}
+    monkeypatch.setattr(host, "_read", files.__getitem__)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
+    assert host.machine() == text
+
+
+@pytest.fixture
+def small_machine(monkeypatch, tmp_path):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "not" / "yet"))
+    monkeypatch.setattr(host, "_read", lambda path: MEMINFO)
+    monkeypatch.setattr(host, "free_disk_bytes", lambda: 3_000_000_000)
+    return tmp_path
+
+
+def test_preflight_passes_with_exactly_what_is_there(small_machine):
+    host.preflight(20480, 3_000_000_000)
+
+
+def test_preflight_names_the_memory_that_is_missing(small_machine):
+    with pytest.raises(UserError) as error:
+        host.preflight(20481, 0)
+    assert str(error.value) == (
+        "memory of this machine: must have 20481 MiB available for the nodes (found: 20480 MiB). End other "
+        "programs or VMs (`virsh -c qemu:///system list` shows those), or use a smaller CLUSTER"
+    )
+
+
+def test_preflight_names_the_disk_that_is_missing(small_machine):
+    with pytest.raises(UserError) as error:
+        host.preflight(0, 3_100_000_000)
+    assert str(error.value) == (
+        f"disk below {small_machine}/not/yet: must have 3.1 GB free (found: 3.0 GB). Free some, or set "
+        "OVERLAYLAB_CACHE to a folder on another disk (outside your home)"
+    )
+
+
+def test_free_disk_of_a_cache_folder_that_does_not_exist_yet(monkeypatch, tmp_path):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "not" / "yet"))
+    seen = []
+
+    def usage(folder):
+        seen.append(folder)
+        return type("Usage", (), {"free": 7})()
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    assert host.free_disk_bytes() == 7
+    assert seen == [tmp_path]
+
+
+@pytest.fixture
+def steps(monkeypatch, tmp_path):
+    """ensure() on a machine that is ready; the names of what was changed are recorded."""
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path))
+    done = []
+    for module, name, answer in (
+        (host.host_access, "prepare_cache", tmp_path),
+        (host.host_packages, "missing", []),
+        (host.host_access, "missing_memberships", []),
+        (host.host_services, "libvirt_error", None),
+    ):
+        monkeypatch.setattr(module, name, lambda answer=answer: answer)
+    monkeypatch.setattr(host.host_packages, "install", lambda packages: done.append(("install", *packages)))
+    monkeypatch.setattr(host.host_access, "join_groups", lambda: done.append(("join",)))
+    monkeypatch.setattr(host.host_access, "enter_groups", lambda: done.append(("enter",)))
+    monkeypatch.setattr(host.host_services, "ensure_running", lambda: done.append(("start",)))
+    return done
+
+
+def test_ensure_changes_nothing_where_all_is_in_place(steps):
+    host.ensure()
+    assert steps == [("enter",)]
+
+
+def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
+    monkeypatch.setattr(host.host_packages, "missing", lambda: ["tini"])
+    monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
+    host.ensure()
+    # Groups exist only after the packages, and libvirt's socket is closed to who is not in the group.
+    assert steps == [("install", "tini"), ("join",), ("enter",), ("start",)]
+
+
+def test_accelerator_reason_ends_with_what_would_change_it(monkeypatch):
+    verdict = host.host_kvm.Verdict("tcg", "/dev/kvm does not exist", "switch on virtualisation")
+    monkeypatch.setattr(host.host_kvm, "verdict", lambda: verdict)
+    assert host.accelerator() == "tcg"
+    assert host.accelerator_reason() == "/dev/kvm does not exist; switch on virtualisation"

@@ -1,0 +1,192 @@
+"""Groups, the cache folder's permissions, and who may open /dev/kvm."""
+
+import grp
+import pwd
+import stat
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from overlaylab import host_access
+from overlaylab.errors import UserError
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that others may search up to the root; pytest's own are closed."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="overlaylab-test-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def test_the_uppermost_closed_folder_is_named(open_folder):
+    home, cache = open_folder / "home", open_folder / "home" / "cache"
+    cache.mkdir(parents=True)
+    cache.chmod(0o700)
+    home.chmod(0o700)
+    assert host_access.unsearchable_folder(cache) == home
+    home.chmod(0o711)
+    assert host_access.unsearchable_folder(cache) == cache
+    cache.chmod(0o755)
+    assert host_access.unsearchable_folder(cache) is None
+
+
+def test_a_folder_that_does_not_exist_yet_is_no_obstacle(open_folder):
+    assert host_access.unsearchable_folder(open_folder / "not" / "yet") is None
+
+
+def test_prepare_cache_makes_a_folder_that_qemu_may_search(open_folder, monkeypatch):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(open_folder / "cache"))
+    assert host_access.prepare_cache() == open_folder / "cache"
+    (open_folder / "cache").chmod(0o700)
+    host_access.prepare_cache()
+    assert stat.S_IMODE((open_folder / "cache").stat().st_mode) == 0o755
+
+
+def test_a_cache_below_a_closed_home_is_refused_with_the_fix(open_folder, monkeypatch):
+    home = open_folder / "home"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(home / "cache"))
+    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    with pytest.raises(UserError) as error:
+        host_access.prepare_cache()
+    assert str(error.value) == (
+        f"OVERLAYLAB_CACHE={home}/cache: must lie where QEMU's own user may search every folder (found: {home} "
+        "has mode 0700). Unset OVERLAYLAB_CACHE (then /var/tmp/overlaylab-mona is used), or choose a folder "
+        f"outside {home}"
+    )
+    assert not (home / "cache").exists()
+
+
+def test_a_relative_cache_is_refused(monkeypatch):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", "cache")
+    with pytest.raises(UserError) as error:
+        host_access.prepare_cache()
+    assert str(error.value) == (
+        "OVERLAYLAB_CACHE: must be an absolute path (found: cache). Write it from / on, or unset it"
+    )
+
+
+def test_somebody_elses_cache_is_refused(open_folder, monkeypatch):
+    (open_folder / "cache").mkdir()
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(open_folder / "cache"))
+    owner = (open_folder / "cache").stat().st_uid
+    monkeypatch.setattr("os.geteuid", lambda: owner + 1)
+    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    with pytest.raises(UserError) as error:
+        host_access.prepare_cache()
+    assert error.value.rule == "must belong to mona"
+    assert error.value.seen == f"user id {owner}"
+
+
+@pytest.fixture
+def people(monkeypatch):
+    """A user database: mona (1000) is in libvirt and not in kvm; the process holds her own group only."""
+    groups = {
+        "libvirt": grp.struct_group(("libvirt", "x", 107, ["mona"])),
+        "kvm": grp.struct_group(("kvm", "x", 108, [])),
+    }
+    mona = pwd.struct_passwd(("mona", "x", 1000, 1000, "", "/home/mona", "/bin/sh"))
+    monkeypatch.setattr("grp.getgrnam", groups.__getitem__)
+    monkeypatch.setattr("pwd.getpwuid", lambda uid: mona)
+    monkeypatch.setattr("os.getgroups", lambda: [1000])
+    monkeypatch.setattr("os.getegid", lambda: 1000)
+    monkeypatch.setattr(host_access, "is_root", lambda: False)
+    return groups
+
+
+@pytest.fixture
+def kvm_device(monkeypatch):
+    """/dev/kvm with a group and a mode; openable or not for this process."""
+
+    def device(gid, mode, openable=False, uid=0):
+        status = SimpleNamespace(st_gid=gid, st_uid=uid, st_mode=stat.S_IFCHR | mode)
+        monkeypatch.setattr(host_access, "KVM_DEVICE", SimpleNamespace(stat=lambda: status))
+        monkeypatch.setattr("os.access", lambda path, mode: openable)
+
+    return device
+
+
+def test_root_needs_no_groups(people, monkeypatch):
+    monkeypatch.setattr(host_access, "is_root", lambda: True)
+    assert host_access.wanted_groups() == []
+
+
+@pytest.mark.parametrize(
+    ("gid", "mode", "openable", "wanted"),
+    [
+        (108, 0o660, False, ["libvirt", "kvm"]),
+        (108, 0o660, True, ["libvirt"]),  # logind's access list lets whoever sits here in
+        (0, 0o600, False, ["libvirt"]),  # the group kvm would not help
+        (108, 0o600, False, ["libvirt"]),
+    ],
+)
+def test_the_group_kvm_is_wanted_only_where_it_decides(people, kvm_device, gid, mode, openable, wanted):
+    kvm_device(gid, mode, openable)
+    assert host_access.wanted_groups() == wanted
+
+
+def test_membership_and_holding_are_two_things(people, kvm_device):
+    kvm_device(108, 0o660)
+    assert host_access.missing_memberships() == ["kvm"]
+    assert host_access.outside_groups() == ["libvirt"]
+
+
+def test_a_user_joins_what_is_missing(people, kvm_device, monkeypatch):
+    kvm_device(108, 0o660)
+    calls = []
+    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    monkeypatch.setattr(
+        host_access,
+        "run_as_root",
+        lambda argv, why: calls.append((argv, why)) or SimpleNamespace(returncode=0),
+    )
+    host_access.join_groups()
+    assert calls == [(["usermod", "--append", "--groups", "kvm", "mona"], "adding mona to the group kvm")]
+
+
+def test_the_command_is_wrapped_once_per_group_with_its_quotes_kept():
+    assert host_access.group_command(["lab", "it's"], ["libvirt", "kvm"]) == [
+        "sg",
+        "kvm",
+        "-c",
+        """exec sg libvirt -c 'exec lab '"'"'it'"'"'"'"'"'"'"'"'s'"'"''""",
+    ]
+
+
+def test_a_second_attempt_to_enter_groups_ends_instead_of_looping(people, kvm_device, monkeypatch):
+    kvm_device(0, 0o600)
+    monkeypatch.setenv("OVERLAYLAB_IN_GROUPS", "1")
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    with pytest.raises(UserError) as error:
+        host_access.enter_groups()
+    assert str(error.value) == (
+        "groups libvirt: must be held by this process (found: sg(1) did not give them). Log out and in again, "
+        "then repeat the command"
+    )
+
+
+@pytest.mark.parametrize(
+    ("uid", "gid", "mode", "closed_to"),
+    [
+        (0, 108, 0o660, None),
+        (0, 0, 0o600, "libvirt-qemu"),
+        (0, 0, 0o666, None),
+        (0, 108, 0o640, "libvirt-qemu"),
+        (64055, 0, 0o600, None),
+    ],
+)
+def test_whether_the_nodes_user_may_open_kvm(monkeypatch, kvm_device, uid, gid, mode, closed_to):
+    kvm_device(gid, mode, uid=uid)
+    user = pwd.struct_passwd(("libvirt-qemu", "x", 64055, 108, "", "/", "/bin/false"))
+    monkeypatch.setattr("pwd.getpwnam", {"libvirt-qemu": user}.__getitem__)
+    monkeypatch.setattr("os.getgrouplist", lambda name, gid: [gid])
+    assert host_access.qemu_user_without_access() == closed_to
+
+
+def test_without_such_a_user_qemu_runs_as_root(monkeypatch, kvm_device):
+    kvm_device(0, 0o600)
+    monkeypatch.setattr("pwd.getpwnam", {}.__getitem__)
+    assert host_access.qemu_user_without_access() is None

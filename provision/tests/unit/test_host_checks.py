@@ -1,0 +1,182 @@
+"""The doctor's checks and what it prints."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from overlaylab import host_checks
+from overlaylab.commands import doctor
+from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
+
+STAT = """\
+cpu  1000 20 300 8000 40 5 6 7 900 0
+cpu0 500 10 150 4000 20 2 3 3 450 0
+intr 1 2 3
+"""
+
+
+def test_stat_counts_waiting_as_idle_and_guests_once():
+    assert host_checks.parse_stat(STAT) == (8040, 9378)
+
+
+def test_stat_that_begins_with_something_else_is_an_error():
+    with pytest.raises(ValueError, match="begins with 'intr'"):
+        host_checks.parse_stat("intr 1 2 3\n")
+
+
+def test_idle_share():
+    assert host_checks.idle_share((100, 1000), (150, 1200)) == 0.25
+
+
+def test_two_readings_of_one_tick_give_no_share():
+    with pytest.raises(ValueError, match="same tick"):
+        host_checks.idle_share((100, 1000), (100, 1000))
+
+
+@pytest.mark.parametrize(
+    ("cores", "readings", "state", "found"),
+    [
+        ({0, 1}, [(0, 0), (160, 200)], OK, "2 cores, 80% idle over 0 s"),
+        ({0, 1}, [(0, 0), (158, 200)], WARNING, "2 cores, 79% idle over 0 s"),
+        ({0}, [(0, 0), (100, 100)], WARNING, "1 core, 100% idle over 0 s"),
+    ],
+)
+def test_cpu(monkeypatch, cores, readings, state, found):
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
+    monkeypatch.setattr(host_checks, "_read_stat", iter(readings).__next__)
+    check = host_checks.check_idle_cpu(0)
+    assert (check.state, check.found) == (state, found)
+
+
+@pytest.mark.parametrize(
+    ("available", "domains", "state", "found"),
+    [
+        (2560, [], OK, "2560 MiB available"),
+        (2559, [], PROBLEM, "2559 MiB available"),
+        # The lab's own nodes may be what takes it.
+        (2559, ["a", "b"], WARNING, "2559 MiB available beside 2 running VMs"),
+    ],
+)
+def test_memory(monkeypatch, available, domains, state, found):
+    monkeypatch.setattr(host_checks.host, "available_memory_mib", lambda: available)
+    monkeypatch.setattr(host_checks.host_services, "running_domains", lambda: domains)
+    check = host_checks.check_memory()
+    assert (check.state, check.found) == (state, found)
+
+
+@pytest.mark.parametrize(
+    ("free", "state"),
+    [
+        (20 * 10**9, OK),
+        (20 * 10**9 - 1, WARNING),
+        (8 * 2**30, WARNING),
+        (8 * 2**30 - 1, PROBLEM),
+    ],
+)
+def test_disk(monkeypatch, free, state):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", "/var/tmp/x")
+    monkeypatch.setattr(host_checks.host, "free_disk_bytes", lambda: free)
+    assert host_checks.check_disk().state == state
+
+
+def test_missing_packages_are_named(monkeypatch):
+    monkeypatch.setattr(host_checks.host_packages, "missing", lambda: ["tini", "packer"])
+    assert host_checks.check_packages() == Check(
+        "packages", PROBLEM, "missing: tini, packer", "type `./task setup`, which installs them"
+    )
+
+
+def test_missing_kvm_is_a_drawback_and_no_obstacle(monkeypatch):
+    verdict = host_checks.host_kvm.Verdict("tcg", "/dev/kvm does not exist", "switch it on")
+    monkeypatch.setattr(host_checks.host_kvm, "verdict", lambda: verdict)
+    assert host_checks.check_accelerator() == Check(
+        "KVM",
+        WARNING,
+        "/dev/kvm does not exist",
+        "without KVM the lab runs in software emulation: slower, and ratios that the CPU bounds are not a "
+        "cloud's; switch it on",
+    )
+
+
+def test_a_cache_below_a_closed_folder(monkeypatch):
+    monkeypatch.setenv("OVERLAYLAB_CACHE", "/home/mona/cache")
+    monkeypatch.setattr(host_checks.host_access, "unsearchable_folder", lambda folder: Path("/usr"))
+    check = host_checks.check_cache()
+    assert (check.state, check.found) == (
+        PROBLEM,
+        "/home/mona/cache: QEMU's user cannot pass /usr (mode 0755)",
+    )
+
+
+@pytest.fixture
+def no_namespaces(monkeypatch, tmp_path):
+    monkeypatch.setattr(host_checks, "is_root", lambda: False)
+    monkeypatch.setattr(host_checks, "user_name", lambda: "mona")
+    script = tmp_path / "mmdebstrap"
+    script.write_text(
+        '#!/bin/sh\n[ "$*" = "--unshare-helper true" ] && echo "E: unshare() failed" >&2; exit 1\n'
+    )
+    script.chmod(0o755)
+    monkeypatch.setattr(host_checks.host_packages, "find_program", lambda name: str(script))
+
+
+def test_user_namespaces_are_tried_as_the_image_will_use_them(no_namespaces):
+    check = host_checks.check_user_namespaces()
+    assert (check.state, check.found) == (
+        PROBLEM,
+        "no user namespace for mmdebstrap: E: unshare() failed",
+    )
+    assert "usermod --add-subuids" in check.advice
+
+
+@pytest.fixture
+def checks(monkeypatch):
+    """doctor with these checks and a fixed machine."""
+
+    def use(*given):
+        monkeypatch.setattr(host_checks, "all_checks", lambda: list(given))
+
+    monkeypatch.setattr(doctor.host_access, "enter_groups", lambda: None)
+    monkeypatch.setattr(doctor.host, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
+    monkeypatch.setattr(doctor.host, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(doctor.host, "accelerator_reason", lambda: "no device")
+    monkeypatch.setenv("COLUMNS", "80")
+    return use
+
+
+@pytest.mark.parametrize(
+    ("states", "code", "closing"),
+    [
+        ([OK, OK], 0, "The lab can run here."),
+        ([OK, WARNING], 0, "The lab can run here, with the drawbacks above."),
+        ([WARNING, PROBLEM], 1, "The lab cannot run yet: see the problems above."),
+    ],
+)
+def test_doctor_ends_with_its_verdict(checks, states, code, closing):
+    checks(*(Check(f"check {n}", state, "[found]", "do it") for n, state in enumerate(states)))
+    result = CliRunner().invoke(doctor.command)
+    assert result.exit_code == code
+    assert result.output.splitlines()[-1] == closing
+
+
+def test_doctor_shows_each_check_with_its_advice(checks):
+    checks(Check("disk", PROBLEM, "1.0 GB free below [x]", "free some"), Check("KVM", OK, "works"))
+    lines = [" ".join(line.split()) for line in CliRunner().invoke(doctor.command).output.splitlines()]
+    assert lines[0] == "This machine: 2 cores, AMD EPYC, 24 GB"
+    assert "disk problem 1.0 GB free below [x]" in lines
+    assert "→ free some" in lines
+    assert "KVM ok works" in lines
+
+
+def test_doctor_as_json(checks):
+    checks(Check("disk", PROBLEM, "1.0 GB free", "free some"))
+    result = CliRunner().invoke(doctor.command, ["--json"])
+    assert result.exit_code == 1
+    assert json.loads(result.output) == {
+        "can_run": False,
+        "machine": "2 cores, AMD EPYC, 24 GB",
+        "accelerator": "tcg",
+        "accelerator_reason": "no device",
+        "checks": [{"name": "disk", "state": "problem", "found": "1.0 GB free", "advice": "free some"}],
+    }

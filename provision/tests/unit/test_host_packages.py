@@ -1,0 +1,129 @@
+"""Which packages are missing, and how they are installed."""
+
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+from overlaylab import host_packages
+from overlaylab.errors import UserError
+
+
+def test_only_installed_counts_and_unknown_lines_are_left_out():
+    listing = "tini installed\npacker config-files\nvagrant not-installed\nrsync installed\n\n"
+    assert host_packages.parse_installed(listing) == {"tini", "rsync"}
+
+
+def test_no_package_is_listed_twice():
+    assert len(set(host_packages.names())) == len(host_packages.names())
+
+
+@pytest.fixture
+def programs(monkeypatch, tmp_path):
+    """An otherwise empty PATH of scripts: programs(name, text) adds one."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(host_packages, "_SYSTEM_FOLDERS", ())
+
+    def add(name, text="exit 0"):
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+    return add
+
+
+def test_missing_keeps_the_order_of_the_list_and_asks_dpkg_once(programs, tmp_path):
+    there = [name for name in host_packages.names() if name not in {"tini", "packer", "gcc"}]
+    lines = "\n".join(f"{name} installed" for name in there)
+    programs("apt-get", "exit 99")
+    programs(
+        "dpkg-query", f"echo x >>{tmp_path}/calls\ncat <<'END'\n{lines}\npacker config-files\nEND\nexit 1"
+    )
+    # cat is not in that PATH
+    (tmp_path / "cat").symlink_to("/bin/cat")
+    assert host_packages.missing() == ["tini", "packer", "gcc"]
+    assert (tmp_path / "calls").read_text() == "x\n"
+
+
+def test_a_system_without_apt_gets_told_which_programs_it_lacks(programs, monkeypatch):
+    for name in host_packages.PROGRAMS:
+        if name not in {"tini", "vagrant"}:
+            programs(name)
+    monkeypatch.setattr(host_packages, "system_name", lambda: "Fedora Linux 42")
+    with pytest.raises(UserError) as error:
+        host_packages.missing()
+    assert error.value.where == "system Fedora Linux 42"
+    assert error.value.seen == "missing tini, vagrant"
+    assert error.value.fix == (
+        "Install them (and the Vagrant plugin vagrant-libvirt) with your package manager"
+    )
+
+
+def test_a_system_without_apt_that_has_all_programs_will_do(programs):
+    for name in host_packages.PROGRAMS:
+        programs(name)
+    assert host_packages.missing() == []
+
+
+def test_description_says_what_packages_are_for():
+    assert (
+        host_packages.describe(["tini", "qemu-utils", "packer"])
+        == "virtual machines: qemu-utils, tini; images: packer"
+    )
+
+
+@pytest.fixture
+def apt(monkeypatch):
+    """Records what would run as root; apt.codes maps update and install to exit codes."""
+
+    apt = SimpleNamespace(codes={"update": 0, "install": 0}, calls=[])
+
+    def run(argv, why, **options):
+        apt.calls.append(argv)
+        verb = next(verb for verb in apt.codes if verb in argv)
+        return subprocess.CompletedProcess(argv, apt.codes[verb])
+
+    monkeypatch.setattr(host_packages, "run_as_root", run)
+    return apt
+
+
+def test_install_names_the_packages_first_and_takes_no_recommends(apt, capsys):
+    host_packages.install(["tini", "packer"])
+    assert " ".join(capsys.readouterr().err.split()) == (
+        "these packages are missing (virtual machines: tini; images: packer)"
+    )
+    assert [call[-1] for call in apt.calls] == ["update", "packer"]
+    assert apt.calls[1][-5:] == ["--yes", "--no-install-recommends", "install", "tini", "packer"]
+    assert "DEBIAN_FRONTEND=noninteractive" in apt.calls[1]
+
+
+def test_a_broken_foreign_source_does_not_stop_the_install(apt, monkeypatch):
+    monkeypatch.setattr(apt, "codes", {"update": 100, "install": 0})
+    host_packages.install(["tini"])
+    assert len(apt.calls) == 2
+
+
+def test_a_failed_install_says_what_to_do(apt, monkeypatch):
+    monkeypatch.setattr(apt, "codes", {"update": 100, "install": 100})
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini", "packer"])
+    assert str(error.value) == (
+        "apt-get install: must succeed once for tini, packer (found: exit code 100, its output is above). "
+        "Check the network and the package sources (Debian: main; Ubuntu: main and universe), then type "
+        "`./task setup` again; what is installed by then is kept"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('ID=debian\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n', "Debian GNU/Linux 12 (bookworm)"),
+        ("ID=arch\n", "unknown"),
+    ],
+)
+def test_system_name(tmp_path, text, name):
+    (tmp_path / "os-release").write_text(text)
+    assert host_packages.system_name(tmp_path / "os-release") == name
+
+
+def test_system_name_without_the_file(tmp_path):
+    assert host_packages.system_name(tmp_path / "absent") == "unknown"

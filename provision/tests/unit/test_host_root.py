@@ -1,0 +1,82 @@
+"""How root is reached: directly, by sudo in a terminal, by sudo -n elsewhere."""
+
+import sys
+
+import pytest
+from overlaylab import host_root
+from overlaylab.errors import UserError
+
+
+@pytest.fixture
+def as_user(monkeypatch, tmp_path):
+    """An ordinary user whose PATH holds nothing but what the test puts there."""
+    monkeypatch.setattr(host_root, "is_root", lambda: False)
+    monkeypatch.setattr(host_root, "user_name", lambda: "mona")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def sudo(text):
+        (tmp_path / "sudo").write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "sudo").chmod(0o755)
+
+    return sudo
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Set whether standard input is a terminal."""
+    return lambda answer: monkeypatch.setattr(
+        sys, "stdin", type("Input", (), {"isatty": lambda self: answer})()
+    )
+
+
+def test_root_needs_nothing(monkeypatch):
+    monkeypatch.setattr(host_root, "is_root", lambda: True)
+    assert host_root.prefix() == []
+
+
+def test_a_terminal_may_ask(as_user, terminal):
+    as_user("exit 1")
+    terminal(True)
+    assert host_root.prefix() == ["sudo"]
+
+
+def test_without_a_terminal_sudo_must_not_ask(as_user, terminal):
+    as_user('[ "$*" = "-n true" ]')
+    terminal(False)
+    assert host_root.prefix() == ["sudo", "-n"]
+
+
+def test_a_refusal_says_what_to_do(as_user, terminal):
+    as_user('echo "sudo: a password is required" >&2; exit 1')
+    terminal(False)
+    with pytest.raises(UserError) as error:
+        host_root.prefix()
+    assert str(error.value) == (
+        "sudo: must not need a password where no terminal can ask for it (found: sudo: a password is "
+        "required). Type `./task setup` in a terminal once, then repeat this command"
+    )
+
+
+def test_no_sudo_at_all(as_user, terminal):
+    terminal(True)
+    with pytest.raises(UserError) as error:
+        host_root.prefix()
+    assert str(error.value) == (
+        "sudo: must be installed where you are not root (found: user mona, no sudo). Run `./task setup` once "
+        "as root, or install sudo"
+    )
+
+
+def test_the_reason_is_said_before_the_command_runs(as_user, terminal, capfd):
+    as_user('[ "$*" = "-n true" ] || { echo "ran $*"; exit 3; }')
+    terminal(False)
+    done = host_root.run_as_root(["echo", "x"], "starting it", capture=True)
+    assert (done.returncode, done.stdout) == (3, "ran -n echo x\n")
+    assert capfd.readouterr().err == "starting it (with sudo)\n"
+
+
+def test_output_goes_to_stderr_because_stdout_is_for_results(as_user, terminal, capfd):
+    as_user('[ "$*" = "-n true" ] || echo done')
+    terminal(False)
+    host_root.run_as_root(["x"], "starting it")
+    assert capfd.readouterr() == ("", "starting it (with sudo)\ndone\n")
