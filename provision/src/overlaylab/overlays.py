@@ -250,9 +250,9 @@ def check_ranges(
 def role_digest(name: str) -> str:
     """SHA-256 in hex over every file that decides how this overlay is converged.
 
-    That is its role, the pinned build of its daemons and the playbooks.
+    That is its role, what all overlay roles share, the pinned build of its daemons and the playbooks.
     """
-    folders = [role(name), PROVISION / "daemons" / name, PROVISION / "playbooks"]
+    folders = [role(name), role("common"), PROVISION / "daemons" / name, PROVISION / "playbooks"]
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _ignored(p)):

@@ -64,14 +64,14 @@ def in_words(error: ValidationError) -> Violation:
     fields = tuple(error.absolute_path)
     about = error.schema.get("description") if isinstance(error.schema, Mapping) else None
     value, wanted = error.instance, error.validator_value
-    fix = f"{_sentence(about)}" if about else "Correct the value."
+    fix = f"Expected: {about}." if about else "Correct the value."
     match error.validator:
         case "additionalProperties":
             known = sorted(error.schema.get("properties", {}))
             patterns = error.schema.get("patternProperties", {})
             key = next(k for k in value if k not in known and not any(re.search(p, k) for p in patterns))
-            if not known:
-                return Violation((*fields, key), "must be a name that fits here", show(key), fix)
+            if "x-keys" in error.schema:  # our own annotation: what the keys have to be, in words
+                return Violation((*fields, key), f"must be {error.schema['x-keys']}", show(key), "Rename it.")
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             fix = (f'Did you mean "{close[0]}"? ' if close else "") + f"Known keys: {', '.join(known)}."
             return Violation((*fields, key), "is no key of this mapping", None, fix)
@@ -79,9 +79,7 @@ def in_words(error: ValidationError) -> Violation:
             key = next(k for k in wanted if k not in value)
             known = error.schema.get("properties", {}).get(key, {})
             hint = known.get("description") if isinstance(known, Mapping) else None
-            return Violation(
-                (*fields, key), "is missing", None, _sentence(f"Add it: {hint}" if hint else "Add it")
-            )
+            return Violation((*fields, key), "is missing", None, f"Add it: {hint}." if hint else "Add it.")
         case "pattern" if about:
             return Violation(fields, f"must be {about}", show(value), "Write it in this form.")
         case "type":
@@ -103,13 +101,13 @@ def in_words(error: ValidationError) -> Violation:
         case "exclusiveMaximum":
             return Violation(fields, f"must be less than {wanted}", show(value), fix)
         case "minItems" | "minProperties":
-            count = len(value)
-            return Violation(fields, f"must have at least {wanted} entries", f"{count}", fix)
+            entries = "entry" if wanted == 1 else "entries"
+            return Violation(fields, f"must have at least {wanted} {entries}", f"{len(value)}", fix)
         case "minLength":
             return Violation(fields, "must not be empty", show(value), fix)
         case "uniqueItems":
             return Violation(fields, "must not hold the same entry twice", show(value), "Remove one of them.")
-        case None:  # the schema false: a key that another value rules out
+        case "not":  # a key that the value of another one rules out
             return Violation(fields, "does not apply here", show(value), "Remove it.")
         case "multipleOf":
             return Violation(fields, f"must be a multiple of {wanted}", show(value), fix)
@@ -123,8 +121,3 @@ def show(value: Any) -> str:
     """A value as it may stand in an error: JSON, cut to one readable length."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return text[0].upper() + text[1:] + ("" if text.endswith(".") else ".")

@@ -99,7 +99,10 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
         violation = in_words(error)
         fields: tuple[Field, ...] = violation.fields
         seen = show(written[fields[0]]) if fields and fields[0] in written else violation.seen
-        raise ParameterError(Violation(fields, violation.rule, seen, violation.fix))
+        fix = violation.fix
+        if error.validator == "required":  # by the value of another one: what it is stands elsewhere
+            fix = f"Add it: {properties[fields[-1]].get('description', 'a value')}."
+        raise ParameterError(Violation(fields, violation.rule, seen, fix))
     # Whole ones as int, so that they read the same in argv, database and report.
     return {k: int(v) if properties[k].get("multipleOf") == 1 else v for k, v in values.items()}
 

@@ -63,7 +63,7 @@ class Iperf3:
         # Left out, iperf3 would offer 1 Mbit/s, in datagrams of a size that depends on its version.
         "if": {"properties": {"protocol": {"const": "udp"}}},
         "then": {"required": ["offered", "datagram"]},
-        "else": {"properties": {"offered": False, "datagram": False}},
+        "else": {"properties": {"offered": {"not": {}}, "datagram": {"not": {}}}},
     }
 
     def server_argv(self, parameters: JSON) -> tuple[str, ...]:

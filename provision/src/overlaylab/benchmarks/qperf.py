@@ -42,7 +42,7 @@ class Qperf:
             "data_port": {**PORT, "default": 19766},
         },
         "if": {"properties": {"test": {"const": "conf"}}},
-        "then": {"properties": {"duration": False, "message": False}},
+        "then": {"properties": {"duration": {"not": {}}, "message": {"not": {}}}},
         "else": {"required": ["duration"]},
     }
 

@@ -21,7 +21,9 @@ def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> Parse
 
     exit_code: None where the runner ended the tool, negative where a signal did.
     """
-    lines = [line.strip() for line in (stderr or stdout).splitlines() if line.strip()]
+    # What a tool had printed when it was stopped is no complaint.
+    said = stderr or ("" if exit_code is None or exit_code < 0 else stdout)
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     words = f": {lines[-1]}" if lines else ""
     if exit_code is None:
         return ParseError(f"{tool} did not end in time and was stopped{words}")

@@ -64,7 +64,7 @@ def _intervals(report: JSON, parameters: JSON) -> list[Sample]:
         total = _get(interval, "sum")
         if _get(total, "omitted"):
             continue
-        begin, end = (_get(total, key) + parameters["omit"] for key in ("start", "end"))
+        begin, end = (round(_get(total, key) + parameters["omit"], 6) for key in ("start", "end"))
         # The last interval may be a sliver of some ms after the sender has stopped: no rate to speak of.
         if end - begin >= 0.5:
             samples.append(Sample("goodput", _get(total, "bits_per_second"), begin, end))

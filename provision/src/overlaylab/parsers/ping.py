@@ -48,7 +48,7 @@ def _replies(stdout: str):
             raise ParseError(f"ping printed a reply in another form: {line!r}")
         if match["unit"] != "ms":
             raise ParseError(f"ping gave a time in {match['unit']!r}, not in 'ms'")
-        yield float(match["at"]), float(match["rtt"]) / 1000
+        yield float(match["at"]), float(f"{match['rtt']}e-3")
 
 
 def _complaint(stdout: str) -> str:

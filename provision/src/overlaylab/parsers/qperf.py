@@ -8,6 +8,7 @@ from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError, failure
 
 _LINE = re.compile(r"\s+(\w+)\s+=\s+(.*?)\s*")
+_RESULTS = {"tcp_bw": ("bw", "bytes/sec"), "tcp_lat": ("latency", "ns")}
 _MESSAGE = 65536
 """qperf's default message for tcp_bw, in bytes."""
 
@@ -30,13 +31,13 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         if "loc_qperf" not in values or "rem_qperf" not in values:
             raise ParseError("qperf did not describe both ends")
         return []
+    if "rem_recv_msgs" not in values and _number(values, *_RESULTS[test]):
+        raise ParseError("qperf's output is cut short")  # its last line
     if test == "tcp_bw":
         # qperf counts whole messages that arrived, so this is the step between two results.
         step = parameters.get("message", _MESSAGE) * 8 / parameters["duration"]
-        return [Sample("goodput", 8 * _number(values, "bw", "bytes/sec"), resolution=step)]
-    if test == "tcp_lat":
-        return [Sample("latency_one_way", _number(values, "latency", "ns") / 1e9)]
-    raise ParseError(f"no parser for qperf's test {test}")
+        return [Sample("goodput", 8 * _number(values, *_RESULTS[test]), resolution=step)]
+    return [Sample("latency_one_way", _number(values, *_RESULTS[test]) / 1e9)]
 
 
 def _number(values: dict[str, str], name: str, unit: str) -> float:

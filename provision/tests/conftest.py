@@ -1,0 +1,29 @@
+"""``pytest --update-golden`` rewrites the expected texts; review the difference before committing it."""
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
+    """golden(file, text): the text must be the file's, or becomes it with --update-golden."""
+
+    def check(path: Path, text: str) -> None:
+        if request.config.getoption("--update-golden"):
+            path.write_text(text, encoding="utf-8")
+            return
+        expected = path.read_text(encoding="utf-8") if path.exists() else ""
+        if text != expected:
+            lines = difflib.unified_diff(
+                expected.splitlines(), text.splitlines(), path.name, "now", lineterm=""
+            )
+            pytest.fail("\n".join([*lines, "pytest --update-golden accepts this."]), pytrace=False)
+
+    return check

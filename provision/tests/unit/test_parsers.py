@@ -1,0 +1,192 @@
+"""Parsers against recorded outputs (fixtures/record.py): values, and what must not become a value."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from overlaylab.benchmarks import base
+from overlaylab.model import Sample
+from overlaylab.parsers import ParseError, iperf3, ping, qperf
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+CASES = sorted(p for tool in base.tools() for p in (FIXTURES / tool).glob("*.out"))
+IPERF = {"protocol": "tcp", "duration": 2, "omit": 1, "streams": 1}
+BANDWIDTH = {"test": "tcp_bw", "duration": 2}
+
+
+def context(out: Path) -> dict:
+    return json.loads(out.with_name(out.name.removesuffix(".out") + ".json").read_text())
+
+
+def name(out: Path) -> str:
+    return f"{out.parent.name}/{out.name}"
+
+
+def good(tool: str) -> list[Path]:
+    return [p for p in CASES if p.parent.name == tool and context(p).get("samples")]
+
+
+def parse(out: Path, stdout: str | None = None) -> list[Sample]:
+    given = context(out)
+    text = out.read_text() if stdout is None else stdout
+    return base.load(out.parent.name).parse(text, given["stderr"], given["exit_code"], given["parameters"])
+
+
+@pytest.mark.parametrize("out", CASES, ids=name)
+def test_recorded_output(out: Path, golden) -> None:
+    given = context(out)
+    outcome = {k: given[k] for k in ("parameters", "stderr", "exit_code")}
+    try:
+        # What is None says nothing: leaving it out keeps the files readable.
+        outcome["samples"] = [{k: v for k, v in asdict(s).items() if v is not None} for s in parse(out)]
+    except ParseError as wrong:
+        outcome["error"] = wrong.reason
+    golden(out.with_name(out.name.removesuffix(".out") + ".json"), json.dumps(outcome, indent=1) + "\n")
+
+
+@pytest.mark.parametrize("out", CASES, ids=name)
+def test_samples_are_positive_and_lie_within_the_trial(out: Path) -> None:
+    given = context(out)
+    length = base.load(out.parent.name).timeout(given["parameters"])
+    for sample in given.get("samples", []):
+        assert sample["value"] > 0 or sample["metric"] in ("loss", "retransmits", "jitter")
+        assert 0 <= sample.get("t_start", 0) <= sample.get("t_end", 0) <= length
+
+
+@pytest.mark.parametrize("tool", base.tools())
+def test_output_that_is_cut_short_gives_no_other_values(tool: str) -> None:
+    for out in good(tool):
+        text, whole = out.read_text(), parse(out)
+        for end in range(0, len(text.rstrip()), max(1, len(text) // 400)):
+            try:
+                cut = parse(out, text[:end])
+            except ParseError:
+                continue
+            assert cut == whole, f"{name(out)} cut at {end}"
+
+
+def test_goodput_is_what_the_receiver_counted() -> None:
+    """The sender's own figure is higher by what lies in queues: 100 Mbit/s carries 95.6 of payload."""
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    goodput, *intervals, retransmits = parse(FIXTURES / "iperf3" / "3.12-tcp.out")
+    assert goodput == Sample("goodput", report["end"]["sum_received"]["bits_per_second"])
+    assert goodput.value < report["end"]["sum_sent"]["bits_per_second"]
+    server = [i["sum"] for i in report["server_output_json"]["intervals"] if not i["sum"]["omitted"]]
+    assert [i.value for i in intervals] == [s["bits_per_second"] for s in server]
+    assert [(round(i.t_start), round(i.t_end)) for i in intervals] == [(1, 2), (2, 3)]
+    assert retransmits == Sample("retransmits", report["end"]["sum_sent"]["retransmits"])
+
+
+def test_udp_loss_is_a_ratio_of_counts() -> None:
+    out = FIXTURES / "iperf3" / "3.12-udp-overload.out"
+    total = json.loads(out.read_text())["end"]["sum_received"]
+    samples = {s.metric: s for s in parse(out) if s.t_start is None}
+    assert set(samples) == {"goodput", "offered", "datagrams", "loss", "jitter"}
+    assert samples["loss"].value == total["lost_packets"] / total["packets"] > 0.1
+    assert samples["jitter"].value == total["jitter_ms"] / 1000
+    assert samples["offered"].value > samples["goodput"].value
+
+
+@pytest.mark.parametrize(
+    ("report", "reason"),
+    [
+        ({"error": "the server is busy"}, "the server is busy"),
+        ({}, "no end"),
+        ({"end": {}}, "no sum_received"),
+        ({"end": {"sum_received": {"bytes": 0, "bits_per_second": 0}}}, "no byte arrived"),
+        ({"end": {"sum_received": {"bytes": 9}}}, "no bits_per_second"),
+        (
+            {
+                "start": {"test_start": {"reverse": 0}},
+                "end": {"sum_received": {"bytes": 9, "bits_per_second": 9}},
+                "server_output_json": {"intervals": []},
+            },
+            "no interval",
+        ),
+        ([], "no report"),
+    ],
+)
+def test_iperf3_report_without_a_measurement(report: object, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        iperf3.parse(json.dumps(report), "", 0, IPERF)
+
+
+def test_qperf_resolution_is_one_message_over_the_duration() -> None:
+    """65,536 bytes over 2 s: the step of 0.26 Mbit/s that decided a published ratio."""
+    (sample,) = parse(FIXTURES / "qperf" / "0.4.11-tcp_bw.out")
+    assert sample.resolution == 262144
+    assert sample.value % 262144 == 0
+    (large,) = parse(FIXTURES / "qperf" / "0.4.11-tcp_bw-message.out")
+    assert large.resolution == 1048576 * 8 / 2
+
+
+@pytest.mark.parametrize(
+    ("stdout", "reason"),
+    [
+        ("", "no result of tcp_bw"),
+        ("tcp_lat:\n    latency  =  5 ns\n", "no result of tcp_bw"),
+        ("tcp_bw:\n", "cut short"),
+        ("tcp_bw:\n    bw  =  11.9 MB/sec\n", "in 'MB/sec', not in 'bytes/sec'"),
+        ("tcp_bw:\n    bw  =  1199\n", "in 'no unit'"),
+        ("tcp_bw:\n    bw  =  0 bytes/sec\n", "nothing was transferred"),
+        ("tcp_bw:\n    bw  =  fast bytes/sec\n", "no number"),
+        ("tcp_bw:\n    bw  =  9 bytes/sec\n", "cut short"),
+        ("tcp_bw:\nwarning: what is this\n", "no result: 'warning"),
+    ],
+)
+def test_qperf_output_without_a_measurement(stdout: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        qperf.parse(stdout, "", 0, BANDWIDTH)
+
+
+def test_ping_median_stands_for_the_trial_and_each_reply_has_its_time() -> None:
+    out = FIXTURES / "ping" / "20221126-some-lost.out"
+    median, *replies, loss = parse(out)
+    assert (median.metric, median.quantile, median.t_start) == ("latency_rtt", 0.5, None)
+    assert sorted(r.value for r in replies)[len(replies) // 2] == median.value
+    assert replies[0].t_start == 0
+    assert loss == Sample("loss", (40 - len(replies)) / 40, resolution=1 / 40)
+    assert 0.1 < loss.value < 0.5
+
+
+@pytest.mark.parametrize(
+    ("stdout", "exit_code", "reason"),
+    [
+        ("", 2, "exit code 2"),
+        ("", None, "did not end in time"),
+        ("", -9, "killed by signal 9"),
+        ("1 packets transmitted, 0 received, 100% packet loss, time 0ms\n", 1, "no reply to 1 requests"),
+        (
+            "[1.5] 64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=5 s\n"
+            "1 packets transmitted, 1 received, 0% packet loss, time 0ms\n",
+            0,
+            "in 's', not in 'ms'",
+        ),
+        (
+            "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=5 ms\n"
+            "1 packets transmitted, 1 received, 0% packet loss, time 0ms\n",
+            0,
+            "another form",
+        ),
+        (
+            "1 packets transmitted, 1 received, 0% packet loss, time 0ms\n",
+            0,
+            "counted 1 replies and printed 0",
+        ),
+    ],
+)
+def test_ping_output_without_a_measurement(stdout: str, exit_code: int | None, reason: str) -> None:
+    with pytest.raises(ParseError, match=reason):
+        ping.parse(stdout, "", exit_code, {})
+
+
+def test_a_duplicate_reply_is_no_sample() -> None:
+    reply = "[1.5] 64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=5.25 ms"
+    end = "1 packets transmitted, 1 received, +1 duplicates, 0% packet loss, time 0ms"
+    samples = ping.parse(f"{reply}\n{reply} (DUP!)\n\n{end}\n", "", 0, {})
+    assert samples == [
+        Sample("latency_rtt", 0.00525, quantile=0.5),
+        Sample("latency_rtt", 0.00525, 0.0, 0.0),
+        Sample("loss", 0.0, resolution=1.0),
+    ]
