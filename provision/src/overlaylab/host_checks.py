@@ -204,11 +204,14 @@ def check_image() -> Check:
 
 
 def check_network() -> Check:
-    if host_packages.uses_apt() and host_packages.missing():
-        return Check("network", OK, "needed once, for packages and image; not tried here")
-    if not image_built():
-        return Check("network", OK, "needed once, to build the image from packages; not tried here")
-    return Check("network", OK, "not needed any more: packages and image are there")
+    from overlaylab import daemons  # Lazily: no other check needs it.
+
+    needed = ["packages"] if host_packages.uses_apt() and host_packages.missing() else []
+    needed += [] if image_built() else ["the image"]
+    needed += [f"the daemons of {name}" for name in daemons.names() if not daemons.cached(name)]
+    if needed:
+        return Check("network", OK, f"needed once, for {' and '.join(needed)}; not tried here")
+    return Check("network", OK, "not needed any more: packages, image and overlay daemons are there")
 
 
 def check_virtualbox() -> Check:

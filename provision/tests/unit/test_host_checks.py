@@ -130,6 +130,28 @@ def test_user_namespaces_are_tried_as_the_image_will_use_them(no_namespaces):
     assert "usermod --add-subuids" in check.advice
 
 
+@pytest.mark.parametrize(
+    ("missing", "built", "cached", "found"),
+    [
+        (
+            ["tini"],
+            False,
+            False,
+            "needed once, for packages and the image and the daemons of weave; not tried here",
+        ),
+        ([], True, False, "needed once, for the daemons of weave; not tried here"),
+        ([], True, True, "not needed any more: packages, image and overlay daemons are there"),
+    ],
+)
+def test_network_is_needed_for_what_is_not_there_yet(monkeypatch, missing, built, cached, found):
+    monkeypatch.setattr(host_checks.host_packages, "uses_apt", lambda: True)
+    monkeypatch.setattr(host_checks.host_packages, "missing", lambda: missing)
+    monkeypatch.setattr(host_checks, "image_built", lambda: built)
+    monkeypatch.setattr("overlaylab.daemons.names", lambda: ["weave"])
+    monkeypatch.setattr("overlaylab.daemons.cached", lambda name: cached)
+    assert host_checks.check_network() == Check("network", OK, found)
+
+
 @pytest.fixture
 def checks(monkeypatch):
     """doctor with these checks and a fixed machine."""
