@@ -78,14 +78,15 @@ def test_goodput_is_what_the_receiver_counted() -> None:
     assert retransmits == Sample("retransmits", report["end"]["sum_sent"]["retransmits"])
 
 
-def test_udp_loss_is_a_ratio_of_counts() -> None:
+def test_udp_loss_leaves_the_omitted_second_out() -> None:
+    """iperf3 3.12 counts it in end.sum_received (https://github.com/esnet/iperf/issues/1489)."""
     out = FIXTURES / "iperf3" / "3.12-udp-overload.out"
-    total = json.loads(out.read_text())["end"]["sum_received"]
-    samples = {s.metric: s for s in parse(out) if s.t_start is None}
-    assert set(samples) == {"goodput", "offered", "datagrams", "loss", "jitter"}
-    assert samples["loss"].value == total["lost_packets"] / total["packets"] > 0.1
-    assert samples["jitter"].value == total["jitter_ms"] / 1000
-    assert samples["offered"].value > samples["goodput"].value
+    end = json.loads(out.read_text())["end"]["sum_received"]
+    values = {s.metric: s.value for s in parse(out) if s.t_start is None}
+    assert set(values) == {"goodput", "offered", "datagrams", "loss", "jitter"}
+    assert values["loss"] == pytest.approx(1 - values["goodput"] / values["offered"], abs=0.002)
+    assert values["loss"] < 0.8 * end["lost_packets"] / end["packets"]
+    assert values["jitter"] == end["jitter_ms"] / 1000
 
 
 @pytest.mark.parametrize(

@@ -33,44 +33,44 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     received = _get(end, "sum_received")
     if _get(received, "bytes") <= 0:
         raise ParseError("iperf3: no byte arrived at the receiver")
-    goodput = _get(received, "bits_per_second")
-    samples = [Sample("goodput", goodput), *_intervals(report, parameters)]
+    totals = _receiver_totals(report)
+    samples = [Sample("goodput", _get(received, "bits_per_second"))]
+    for total in totals:
+        begin, end_ = (round(_get(total, key) + parameters["omit"], 6) for key in ("start", "end"))
+        # The last interval may be a sliver of some ms after the sender has stopped: no rate to speak of.
+        if end_ - begin >= 0.5:
+            samples.append(Sample("goodput", _get(total, "bits_per_second"), begin, end_))
     sent = _get(end, "sum_sent")
     if parameters["protocol"] == "tcp":
         return [*samples, Sample("retransmits", _get(sent, "retransmits"))]
-    return [*samples, *_udp(received, sent)]
+    return [*samples, *_udp(received, sent, totals)]
 
 
-def _udp(received: JSON, sent: JSON) -> list[Sample]:
-    packets = _get(received, "packets")
+def _udp(received: JSON, sent: JSON, totals: list[JSON]) -> list[Sample]:
+    packets = sum(_get(total, "packets") for total in totals)
     if packets <= 0:
         raise ParseError("iperf3: no datagram was counted")
+    # Not end.sum_received: 3.12 counts the losses of omitted seconds there, https://github.com/esnet/iperf/issues/1489
+    lost = sum(_get(total, "lost_packets") for total in totals)
+    if lost < 0:
+        raise ParseError("iperf3 counted fewer than no datagram lost: they overtook each other")
     return [
         Sample("offered", _get(sent, "bits_per_second")),
         Sample("datagrams", _get(sent, "packets")),
-        # A ratio of counts: lost_percent is the same, rounded in some versions.
-        Sample("loss", _get(received, "lost_packets") / packets, resolution=1 / packets),
+        Sample("loss", lost / packets, resolution=1 / packets),
         Sample("jitter", _get(received, "jitter_ms") / 1000),
     ]
 
 
-def _intervals(report: JSON, parameters: JSON) -> list[Sample]:
-    """Goodput per interval. The sender's intervals count what it queued, so only the receiver's will do."""
-    start = _get(_get(report, "start"), "test_start")
-    if not _get(start, "reverse"):
+def _receiver_totals(report: JSON) -> list[JSON]:
+    """Each counted interval, all streams together. The sender's own would count what it only queued."""
+    if not _get(_get(_get(report, "start"), "test_start"), "reverse"):
         report = _get(report, "server_output_json")
-    samples = []
-    for interval in _get(report, "intervals"):
-        total = _get(interval, "sum")
-        if _get(total, "omitted"):
-            continue
-        begin, end = (round(_get(total, key) + parameters["omit"], 6) for key in ("start", "end"))
-        # The last interval may be a sliver of some ms after the sender has stopped: no rate to speak of.
-        if end - begin >= 0.5:
-            samples.append(Sample("goodput", _get(total, "bits_per_second"), begin, end))
-    if not samples:
+    totals = [_get(interval, "sum") for interval in _get(report, "intervals")]
+    totals = [total for total in totals if not _get(total, "omitted")]
+    if not totals:
         raise ParseError("iperf3 reported no interval")
-    return samples
+    return totals
 
 
 def _get(report: Any, key: str) -> Any:
