@@ -1,0 +1,171 @@
+"""Takes away what an overlay left in the kernel: rules, emptied tables, modules. For overlay-reset.
+
+Only the standard library, and no import of what needs long to load: this runs on emulated CPUs too.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+STATE = "/run/overlaylab/overlay"
+NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
+
+
+def run(*command, timeout=30, stdin=None):
+    """Run a command to its end; its output, or None where it failed. What is already gone may fail."""
+    try:
+        done = subprocess.run(
+            command, input=stdin, capture_output=True, text=True, errors="replace", timeout=timeout
+        )
+    except (OSError, subprocess.TimeoutExpired) as wrong:
+        print(f"overlay-reset: {command[0]}: {wrong}", file=sys.stderr)
+        return None
+    if done.returncode:
+        print(f"overlay-reset: {' '.join(command)}: {done.stderr.strip()}", file=sys.stderr)
+        return None
+    return done.stdout
+
+
+def loaded(module):
+    return os.path.isdir(f"/sys/module/{module}")
+
+
+def link_exists(name):
+    return os.path.isdir(f"/sys/class/net/{name}")
+
+
+def stop_unit(unit):
+    """Stop a daemon and wait for it; systemd kills what does not stop."""
+    run("systemctl", "stop", unit, timeout=60)
+
+
+def remove_endpoint(name="endpoint"):
+    """Delete the endpoint's namespace with whatever still runs in it; the root namespace only loses the name."""
+    path = f"/run/netns/{name}"
+    if not os.path.exists(path):
+        return
+    if os.stat(path).st_ino != os.stat("/proc/1/ns/net").st_ino:
+        # A process in it would keep the namespace, and with it its devices, alive.
+        pids = (run("ip", "netns", "pids", name) or "").split()
+        if pids:
+            run("kill", "-KILL", *pids)
+    run("ip", "netns", "delete", name)
+
+
+def remove_rules(is_own, chain_prefix):
+    """Delete iptables rules and chains.
+
+    is_own: decides on a line of iptables-save(8); chain_prefix: what the names of own chains begin with.
+    """
+    if not (loaded("nf_tables") or loaded("ip_tables")):
+        return []
+    batch, removed, table = [], [], None
+    for line in (run("iptables-save") or "").splitlines():
+        if line.startswith("*"):
+            table, rules, chains = line[1:], [], []
+        elif line.startswith(":") and line[1:].startswith(chain_prefix):
+            chains.append(line[1:].split()[0])
+        elif line.startswith("-A") and not line[3:].startswith(chain_prefix) and is_own(table, line):
+            rules.append("-D" + line[2:])
+        elif line == "COMMIT" and (rules or chains):
+            flush = [f"-F {chain}" for chain in chains]
+            batch += [f"*{table}", *rules, *flush, *(f"-X {chain}" for chain in chains), "COMMIT"]
+            removed += [f"{table}: {rule}" for rule in rules + chains]
+    if batch:
+        run("iptables-restore", "--noflush", "--wait", stdin="\n".join(batch) + "\n")
+    return removed
+
+
+def remove_empty_tables():
+    """Delete the chains and tables that iptables-nft made on the way, where nobody else has put a rule in."""
+    if not loaded("nf_tables"):
+        return
+    before_chains, before_tables = set(), set()
+    for item in _nft_objects(_read(f"{STATE}/chains.before")):
+        if "chain" in item:
+            chain = item["chain"]
+            before_chains.add((chain["family"], chain["table"], chain["name"]))
+            before_tables.add((chain["family"], chain["table"]))
+    objects = _nft_objects(run("nft", "-j", "list", "ruleset"))
+    used = {(i["rule"]["family"], i["rule"]["table"], i["rule"]["chain"]) for i in objects if "rule" in i}
+    kept, commands = set(), []
+    for item in objects:
+        chain = item.get("chain")
+        if not chain or chain["table"] not in NETFILTER_TABLES or chain["family"] not in ("ip", "ip6"):
+            continue
+        key = (chain["family"], chain["table"], chain["name"])
+        if key in before_chains or key in used or chain.get("policy", "accept") != "accept":
+            kept.add(key[:2])
+        else:
+            commands.append(("chain", key))
+    for item in objects:
+        table = item.get("table")
+        if table and table["name"] in NETFILTER_TABLES and table["family"] in ("ip", "ip6"):
+            key = (table["family"], table["name"])
+            if key not in before_tables and key not in kept:
+                commands = [(kind, other) for kind, other in commands if other[:2] != key]
+                commands.append(("table", key))
+    if commands:
+        script = "".join(f"delete {kind} {' '.join(key)}\n" for kind, key in commands)
+        run("nft", "-f", "-", stdin=script)
+
+
+def unload_modules(deadline=5.0):
+    """Unload what was loaded between record_before and record_after (common.sh) and is not in use.
+
+    deadline: seconds to wait for references that the kernel gives up a little later.
+    """
+    before = _names(_read(f"{STATE}/modules.before"))
+    if not before:
+        return
+    added = (_names(_read(f"{STATE}/modules.after")) or _names(_read("/proc/modules"))) - before
+    end = time.monotonic() + deadline
+    while time.monotonic() < end:
+        rows = [line.split() for line in _read("/proc/modules").splitlines()]
+        here = [row for row in rows if row[0] in added]
+        idle = [row[0] for row in here if row[2] == "0" and row[3] == "-" and not _carries_rules(row[0])]
+        if not here or (not idle and not _waits(here, added)):
+            return
+        if idle:
+            run("rmmod", *idle)
+        else:
+            time.sleep(0.1)
+
+
+def forget():
+    """The state before the overlay is the state again: the next overlay records its own."""
+    for name in ("modules.before", "modules.after", "chains.before"):
+        if os.path.exists(f"{STATE}/{name}"):
+            os.remove(f"{STATE}/{name}")
+
+
+def _waits(rows, added):
+    """Whether something may become idle without us: all that uses it is going, too, or nothing says what uses it."""
+    return any(set(row[3].strip("-,").split(",")) - {""} <= added for row in rows)
+
+
+def _carries_rules(module):
+    """Legacy iptables drops a table's rules with its module: one that got rules from elsewhere stays."""
+    if not module.startswith(("iptable_", "ip6table_")):
+        return False
+    save = "iptables-legacy-save" if module.startswith("iptable_") else "ip6tables-legacy-save"
+    table = module.split("_", 1)[1]
+    return any(line.startswith("-A") for line in (run(save, "-t", table) or "-A").splitlines())
+
+
+def _nft_objects(text):
+    return json.loads(text)["nftables"] if text and text.strip() else []
+
+
+def _names(text):
+    return {line.split()[0] for line in text.splitlines() if line.strip()}
+
+
+def _read(path):
+    try:
+        with open(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return ""

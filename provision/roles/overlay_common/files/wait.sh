@@ -1,0 +1,22 @@
+#!/bin/sh
+# Waits until the overlay says that it is healthy, prints its status. Argument: seconds; the rest: peers'
+# underlay addresses, to name the cause where it does not get there.
+set -u
+. /usr/local/lib/overlaylab/common.sh
+limit=$1; shift
+read -r now _ </proc/uptime
+end=$((${now%.*} + limit))
+while :; do
+    status=$(/usr/local/lib/overlaylab/overlay-status)
+    case $status in *'"healthy":true'*) record_after; echo "$status"; exit 0 ;; esac
+    read -r now _ </proc/uptime
+    [ "${now%.*}" -lt "$end" ] || break
+    sleep 0.5
+done
+why=${status#*'"reason":"'}
+printf 'not healthy after %s s: %s' "$limit" "${why%%'",'*}" >&2
+for peer; do
+    ping -n -q -c 1 -W 2 "$peer" >/dev/null 2>&1 || printf '; the peer %s does not answer a ping on the underlay' "$peer" >&2
+done
+echo >&2
+exit 1

@@ -1,0 +1,164 @@
+#!/usr/bin/python
+"""Finds out what stands in an overlay's way on a node, before anything is changed."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import json
+import os
+import shutil
+import socket
+import subprocess
+
+from ansible.module_utils.basic import AnsibleModule
+
+DOCUMENTATION = """
+module: overlay_check
+short_description: finds out what stands in an overlay's way on a node
+description: Changes nothing. All that is wrong is told at once, with what to do about it.
+options:
+  modules:
+    description: kernel modules that must be there, built in or loadable.
+    type: list
+    elements: str
+    default: []
+  commands:
+    description: commands that must be in the path.
+    type: list
+    elements: str
+    default: []
+  ports:
+    description: ports that must be free, such as C(6783/tcp); not looked at while C(unit) runs.
+    type: list
+    elements: str
+    default: []
+  address_range:
+    description: the overlay's addresses; no route of the node may overlap them.
+    type: str
+  range_argument:
+    description: the role's argument that changes the range, for the message.
+    type: str
+  unit:
+    description: the systemd unit of the overlay's own daemon.
+    type: str
+  address:
+    description: the node's underlay address; it must be on C(interface).
+    type: str
+    required: true
+  interface:
+    description: the underlay interface.
+    type: str
+    required: true
+author: overlaylab
+"""
+
+RETURN = """
+"""
+
+
+def main() -> None:
+    module = AnsibleModule(
+        argument_spec={
+            "modules": {"type": "list", "elements": "str", "default": []},
+            "commands": {"type": "list", "elements": "str", "default": []},
+            "ports": {"type": "list", "elements": "str", "default": []},
+            "address_range": {"type": "str"},
+            "range_argument": {"type": "str"},
+            "unit": {"type": "str"},
+            "address": {"type": "str", "required": True},
+            "interface": {"type": "str", "required": True},
+        },
+        supports_check_mode=True,
+    )
+    asked = module.params
+    problems = [*underlay(asked["interface"], asked["address"]), *commands(asked["commands"])]
+    # kmod is asked once for all modules: every process counts on an emulated CPU.
+    problems += modules(asked["modules"])
+    if not (asked["unit"] and succeeds("systemctl", "is-active", "--quiet", asked["unit"])):
+        problems += ports(asked["ports"])
+    if asked["address_range"]:
+        problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"])
+    if problems:
+        module.fail_json(msg="; ".join(problems))
+    module.exit_json(changed=False)
+
+
+def underlay(interface: str, address: str) -> list[str]:
+    wanted = address.split("/")[0]
+    try:
+        links = json.loads(output("ip", "-j", "-4", "addr", "show", "dev", interface) or "[]")
+    except subprocess.CalledProcessError:
+        return [f"there is no interface {interface}: correct underlay_interface in the inventory"]
+    have = [info["local"] for link in links for info in link.get("addr_info", ())]
+    if wanted not in have:
+        there = ", ".join(have) or "none"
+        return [f"{interface} has not the address {wanted} (it has {there}): correct the inventory or the node"]
+    return []
+
+
+def commands(names: list[str]) -> list[str]:
+    return [
+        f"the command {name} is missing: install the package that brings it"
+        for name in names
+        if shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/local/sbin:/usr/sbin:/sbin") is None
+    ]
+
+
+def modules(names: list[str]) -> list[str]:
+    # A module that is built in, or loaded by hand, has a folder in /sys though modprobe may not know it.
+    absent = [name for name in names if not os.path.isdir(f"/sys/module/{name.replace('-', '_')}")]
+    if not absent or succeeds("modprobe", "--dry-run", "--quiet", "--all", *absent):
+        return []
+    missing = [name for name in absent if not succeeds("modprobe", "--dry-run", "--quiet", name)]
+    return [
+        f"the kernel ({os.uname().release}) has no module {name}: boot a kernel that has it, or load it on the "
+        "machine that this container runs on"
+        for name in missing
+    ]
+
+
+def ports(names: list[str]) -> list[str]:
+    problems = []
+    for name in names:
+        number, _, protocol = name.partition("/")
+        kind = {"tcp": socket.SOCK_STREAM, "udp": socket.SOCK_DGRAM}.get(protocol)
+        if kind is None or not number.isdigit():
+            continue
+        with socket.socket(socket.AF_INET, kind) as trial:
+            if protocol == "tcp":
+                # Connections of the overlay's last run that wait for their end do not hold the port.
+                trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(("0.0.0.0", int(number)))
+            except OSError as wrong:
+                if wrong.errno != errno.EADDRINUSE:
+                    raise
+                problems.append(f"port {name} is taken: `ss -lnp 'sport = {number}'` on the node says by what; stop it")
+    return problems
+
+
+def overlaps(wanted, argument: str | None) -> list[str]:
+    for route in json.loads(output("ip", "-j", "route", "show", "table", "all") or "[]"):
+        if route["dst"] == "default" or route.get("type", "unicast") not in ("unicast", "local", "blackhole"):
+            continue
+        reached = ipaddress.ip_network(route["dst"], strict=False)
+        if reached.version == wanted.version and reached.overlaps(wanted):
+            through = f" through {route['dev']}" if "dev" in route else ""
+            return [
+                f"the overlay's range {wanted} overlaps the route to {route['dst']}{through}: "
+                + (f"choose another range with {argument}" if argument else "choose another underlay")
+            ]
+    return []
+
+
+def output(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def succeeds(*command: str) -> bool:
+    return subprocess.run(command, check=False, capture_output=True).returncode == 0
+
+
+if __name__ == "__main__":
+    main()
