@@ -9,7 +9,7 @@ import sys
 import click
 
 from overlaylab import commands
-from overlaylab.errors import UserError
+from overlaylab.errors import NodeError, UserError
 
 
 class LazyGroup(click.Group):
@@ -41,6 +41,9 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         print("overlaylab: interrupted", file=sys.stderr)
         sys.exit(130)
+    except NodeError as wrong:
+        print(f"overlaylab: {wrong}. ./task lab:status shows the nodes", file=sys.stderr)
+        sys.exit(1)
     except UserError as wrong:
         print(f"overlaylab: {wrong}", file=sys.stderr)
         sys.exit(2)

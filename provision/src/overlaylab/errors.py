@@ -14,3 +14,7 @@ class UserError(Exception):
         self.where, self.rule, self.seen, self.fix = where, rule, seen, fix
         found = "" if seen is None else f" (found: {seen})"
         super().__init__(f"{where}: {rule}{found}. {fix}")
+
+
+class NodeError(Exception):
+    """A node could not be reached, or a command that had to succeed on it did not; exit code 1."""

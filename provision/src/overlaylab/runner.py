@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 
 from overlaylab import evidence, overlays, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
+from overlaylab.errors import NodeError
 from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
 from overlaylab.plan import HOST, cells
 from overlaylab.progress import remember
 from overlaylab.providers import Provider, Say
 from overlaylab.shaper import Shaper
-from overlaylab.ssh import Node, NodeError
+from overlaylab.ssh import Node
 from overlaylab.store import Store
 
 ATTEMPTS = 2

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 from overlaylab import servers, shaping, theory
 from overlaylab.benchmarks import base as benchmarks
+from overlaylab.errors import NodeError
 from overlaylab.evidence import idle_share, read_state, state_script
 from overlaylab.model import ProfileCheck
 from overlaylab.parsers import ParseError
 from overlaylab.profile import Profile
-from overlaylab.ssh import NodeError, Nodes
+from overlaylab.ssh import Nodes
 
 GOODPUT_TOLERANCE = 0.01
 RTT_PINGS = 200
@@ -83,7 +84,7 @@ class Shaper:
     async def rtts(self, client: str, server: str, count: int, interval: float) -> list[float]:
         """RTTs in s of `count` pings over the underlay, `interval` s apart."""
         ping = benchmarks.load("ping")
-        parameters = {"count": count, "interval": interval}
+        parameters = {"count": count, "interval": interval, "payload": 56}
         argv = ping.client_argv(self._address(server), parameters)
         done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
         samples = ping.parse(done.stdout, done.stderr, done.exit_code, parameters)

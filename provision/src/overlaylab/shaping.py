@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ DEFAULT_MTU = 1500
 
 NETEM_LIMIT = 20_000
 """Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue."""
+
+_CUT = "=====overlaylab====="
 
 STATE = "/run/overlaylab/profile"
 """On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is."""
@@ -243,19 +246,26 @@ rm -rf "$state"
 
 
 def readback_script(interface: str) -> str:
-    """POSIX sh for root on the node: print what is in force, for `readback_problems`."""
+    """POSIX sh for root on the node: print what is in force, for `readback_problems`.
+
+    Three documents, one a line group: settings, qdiscs, and HTB's classes, which iproute2 6.1 prints as
+    text even with -j (tc/q_htb.c, htb_print_opt).
+    """
     device = shlex.quote(interface)
     return f"""
-printf '{{"digest":"%s","mtu":%s,"qdisc":' "$(cat {STATE}/digest 2>/dev/null)" "$(cat /sys/class/net/{device}/mtu)"
-tc -j qdisc show dev {device}; printf ',"class":'; tc -j class show dev {device}
-printf ',"offloads_on":"%s"}}' "$(ethtool -k {device} | sed -n 's/^\\(tcp-seg\\|generic-seg\\)mentation-offload: on.*/\\1mentation/p' | tr '\\n' ' ')"
+on=$(ethtool -k {device} | sed -n 's/^\\([a-z]*\\)-segmentation-offload: on.*/\\1/p' | tr '\\n' ' ')
+printf '{{"digest":"%s","mtu":%s,"offloads_on":"%s","qdisc":' \
+    "$(cat {STATE}/digest 2>/dev/null)" "$(cat /sys/class/net/{device}/mtu)" "$on"
+tc -j qdisc show dev {device}; echo '}}'; echo '{_CUT}'
+tc class show dev {device}
 """
 
 
 def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
     """What differs between what was asked for and what the node says, in words; empty: all in force."""
+    settings, _, classes = printed.partition(_CUT)
     try:
-        seen = json.loads(printed)
+        seen = json.loads(settings)
     except ValueError:
         return [f"the node's settings could not be read: {printed[:200]!r}"]
     problems = []
@@ -271,9 +281,10 @@ def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
     if shaping.queueing:
         if roots != ["htb"]:
             problems.append(f"the root qdisc of {shaping.interface} is {roots}, not htb")
-        rates = {c.get("rate") for c in seen["class"] if c.get("handle") == "1:1" or c.get("root")}
-        if shaping.rate and int(shaping.rate / 8) not in rates:
-            problems.append(f"the cap of {shaping.interface} is {rates} byte/s, not {int(shaping.rate / 8)}")
+        cap = _class_rate(classes, "1:1")
+        # tc rounds what it prints to four digits or so.
+        if shaping.rate and not (cap and abs(cap / shaping.rate - 1) < 1e-3):
+            problems.append(f"the cap of {shaping.interface} is {cap} bit/s, not {shaping.rate:.0f}")
         delays = [q["options"]["delay"]["delay"] for q in seen["qdisc"] if q["kind"] == "netem"]
         wanted = [z.delay for z in shaping.zones if z.delay or z.jitter or z.loss]
         if len(delays) != len(wanted) or any(abs(a - b) > 2e-6 for a, b in zip(delays, wanted, strict=False)):
@@ -281,3 +292,9 @@ def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
     elif "htb" in roots:
         problems.append(f"{shaping.interface} is still shaped")
     return problems
+
+
+def _class_rate(text: str, classid: str) -> float | None:
+    """Rate, bit/s, of an HTB class in tc(8)'s text: ``class htb 1:1 root rate 100Mbit ceil …``."""
+    match = re.search(rf"^class htb {re.escape(classid)} .*?\brate (\d+)([KMGT]?)bit", text, re.MULTILINE)
+    return int(match[1]) * 1000 ** " KMGT".index(match[2] or " ") if match else None

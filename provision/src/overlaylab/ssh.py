@@ -11,11 +11,8 @@ from dataclasses import dataclass
 
 import asyncssh
 
+from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, InventoryNode
-
-
-class NodeError(Exception):
-    """A node could not be reached, or a command that had to succeed on it did not."""
 
 
 @dataclass(frozen=True)

@@ -155,3 +155,15 @@ def destroy(keep_cache: bool) -> None:
     say(f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}")
     shutil.rmtree(paths.cache())
     print(f"overlaylab: {paths.cache()} removed", file=sys.stderr)
+
+
+@command.command()
+@_cluster
+def validate(cluster: str) -> None:
+    """Let Vagrant check the Vagrantfile with this cluster, for libvirt and for VirtualBox's block alike."""
+    from overlaylab import image
+    from overlaylab.vagrant import Vagrant
+
+    clusters.load_cluster(cluster)
+    vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=image.ensure_key())
+    print(asyncio.run(vagrant("validate")).strip())

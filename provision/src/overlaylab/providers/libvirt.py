@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Sequence
 
-from overlaylab import ansible, host, image, overlays, paths
+from overlaylab import host, image, overlays, paths
 from overlaylab.cluster import ClusterSpec
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
@@ -127,7 +127,7 @@ class Libvirt:
         manifest = image.manifest(self.system) or {}
         found = await self.vagrant.nodes(
             {node.name: (str(node.underlay_address), node.zone) for node in self.spec.nodes},
-            manifest.get("ssh_host_key"),
+            manifest.get("host_key"),
         )
         write_inventory(self.folder / "inventory.yml", Inventory(self.cluster, self.name, found))
         self._nodes = None
@@ -197,6 +197,8 @@ class Libvirt:
         return all([d in known and self.clean_snapshot() in await virsh.snapshots(d) for d in self.domains])
 
     async def _converge(self, variant: Variant, have: set[str]) -> None:
+        from overlaylab import ansible
+
         overlay = overlays.load(variant.overlay)
         mode = overlay.modes[variant.key]
         relatives = [
