@@ -82,32 +82,48 @@ def outside_groups() -> list[str]:
     return [group for group in wanted_groups() if is_member(group) and grp.getgrnam(group).gr_gid not in held]
 
 
+def _own_group() -> str | None:
+    """Name of the operator's primary group in the user database; None where it has none."""
+    try:
+        return grp.getgrgid(pwd.getpwuid(os.getuid()).pw_gid).gr_name
+    except KeyError:
+        return None
+
+
+def in_foreign_group() -> bool:
+    """Whether this process's group is not the operator's own, as after ``sg libvirt`` or newgrp(1).
+
+    newuidmap(1), and so mmdebstrap, refuses such a process, and its files belong to that group.
+    """
+    return not is_root() and _own_group() is not None and os.getegid() != pwd.getpwuid(os.getuid()).pw_gid
+
+
 def enter_groups() -> None:
     """Run this very command again inside groups joined since the login, so that nobody has to log in again.
 
     Does not return where that was needed. sg(1) asks members for no password and keeps the other groups.
     """
     outside = outside_groups()
-    if not outside:
+    if not outside and not in_foreign_group():
         return
     sg = shutil.which("sg")
     if sg is None or os.environ.get(_REEXECUTED):
         raise UserError(
-            f"groups {', '.join(outside)}",
-            "must be held by this process",
+            f"groups {', '.join([*outside, _own_group() or ''])}",
+            "must be held by this process, the last as its own",
             seen="no sg(1)" if sg is None else "sg(1) did not give them",
             fix="Log out and in again, then repeat the command",
         )
     os.environ[_REEXECUTED] = "1"
     sys.stdout.flush()
     sys.stderr.flush()
-    argv = group_command([sys.executable, *sys.orig_argv[1:]], outside)
+    argv = group_command([sys.executable, *sys.orig_argv[1:]], outside, _own_group())
     os.execv(sg, [sg, *argv[1:]])
 
 
-def group_command(argv: list[str], groups: list[str]) -> list[str]:
-    """``argv`` wrapped into one sg(1) per group."""
-    for group in groups:
+def group_command(argv: list[str], groups: list[str], own: str | None) -> list[str]:
+    """``argv`` wrapped into one sg(1) per group, and innermost one that makes ``own`` the process's group again."""
+    for group in [*([own] if own else []), *groups]:
         argv = ["sg", group, "-c", "exec " + shlex.join(argv)]
     return argv
 

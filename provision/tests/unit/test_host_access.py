@@ -3,6 +3,7 @@
 import grp
 import pwd
 import stat
+import subprocess
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,6 +91,7 @@ def people(monkeypatch):
     }
     mona = pwd.struct_passwd(("mona", "x", 1000, 1000, "", "/home/mona", "/bin/sh"))
     monkeypatch.setattr("grp.getgrnam", groups.__getitem__)
+    monkeypatch.setattr("grp.getgrgid", {1000: grp.struct_group(("mona", "x", 1000, []))}.__getitem__)
     monkeypatch.setattr("pwd.getpwuid", lambda uid: mona)
     monkeypatch.setattr("os.getgroups", lambda: [1000])
     monkeypatch.setattr("os.getegid", lambda: 1000)
@@ -147,13 +149,55 @@ def test_a_user_joins_what_is_missing(people, kvm_device, monkeypatch):
     assert calls == [(["usermod", "--append", "--groups", "kvm", "mona"], "adding mona to the group kvm")]
 
 
-def test_the_command_is_wrapped_once_per_group_with_its_quotes_kept():
-    assert host_access.group_command(["lab", "it's"], ["libvirt", "kvm"]) == [
+def test_the_command_is_wrapped_once_per_group_and_ends_in_the_own_one():
+    assert host_access.group_command(["lab", "x"], ["libvirt", "kvm"], "mona") == [
         "sg",
         "kvm",
         "-c",
-        """exec sg libvirt -c 'exec lab '"'"'it'"'"'"'"'"'"'"'"'s'"'"''""",
+        """exec sg libvirt -c 'exec sg mona -c '"'"'exec lab x'"'"''""",
     ]
+
+
+def test_quotes_in_an_argument_reach_the_command(tmp_path, monkeypatch):
+    """Through as many shells as there are groups; sg's part is played by a script."""
+    (tmp_path / "sg").write_text('#!/bin/sh\n[ "$2" = -c ] && exec sh -c "$3"\n')
+    (tmp_path / "sg").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    argv = host_access.group_command(["printf", "%s|", "it's", 'a "b" $HOME'], ["libvirt", "kvm"], "mona")
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == 'it\'s|a "b" $HOME|'
+
+
+def test_nothing_is_started_again_inside_the_groups(people, kvm_device, monkeypatch):
+    kvm_device(0, 0o600)
+    monkeypatch.setattr("os.getgroups", lambda: [1000, 107])
+    monkeypatch.setattr("os.execv", lambda *argv: pytest.fail("started again"))
+    host_access.enter_groups()
+
+
+@pytest.mark.parametrize(
+    ("egid", "held", "command"),
+    [
+        (1000, [1000], "exec sg mona -c 'exec /venv/python -m overlaylab setup'"),
+        # As after `sg libvirt`: newuidmap refuses a process whose group is not its user's.
+        (107, [1000, 107], "exec /venv/python -m overlaylab setup"),
+    ],
+)
+def test_the_same_command_is_started_again_in_the_groups(
+    people, kvm_device, monkeypatch, egid, held, command
+):
+    kvm_device(0, 0o600)
+    monkeypatch.setattr("os.getegid", lambda: egid)
+    monkeypatch.setattr("os.getgroups", lambda: held)
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("sys.executable", "/venv/python")
+    monkeypatch.setattr("sys.orig_argv", ["python", "-m", "overlaylab", "setup"])
+    environment = {}
+    monkeypatch.setattr("os.environ", environment)
+    started = []
+    monkeypatch.setattr("os.execv", lambda path, argv: started.append((path, argv)))
+    host_access.enter_groups()
+    assert started == [("/usr/bin/sg", ["/usr/bin/sg", "libvirt" if egid == 1000 else "mona", "-c", command])]
+    assert environment == {"OVERLAYLAB_IN_GROUPS": "1"}
 
 
 def test_a_second_attempt_to_enter_groups_ends_instead_of_looping(people, kvm_device, monkeypatch):
@@ -163,8 +207,8 @@ def test_a_second_attempt_to_enter_groups_ends_instead_of_looping(people, kvm_de
     with pytest.raises(UserError) as error:
         host_access.enter_groups()
     assert str(error.value) == (
-        "groups libvirt: must be held by this process (found: sg(1) did not give them). Log out and in again, "
-        "then repeat the command"
+        "groups libvirt, mona: must be held by this process, the last as its own (found: sg(1) did not give "
+        "them). Log out and in again, then repeat the command"
     )
 
 
