@@ -58,6 +58,17 @@ def verdict() -> Verdict:
     refused = _refused_at_once()
     if refused:
         return refused
+    answer = _answer()
+    closed = qemu_user_without_access() if answer.accelerator == "kvm" else None
+    if closed:
+        # Not kept with the answer: permissions change without a boot.
+        reason = f"KVM works, but {closed}, which runs the nodes, may not open {KVM_DEVICE}"
+        return Verdict("tcg", reason, _GIVE_TO_GROUP, answer.strongest)
+    return answer
+
+
+def _answer() -> Verdict:
+    """What the guests came to, in this boot or now."""
     kernel = find_kernel()
     key = _key()
     known = _load(key)
@@ -99,15 +110,6 @@ def _boot(kernel: Path | None) -> Verdict:
         failure = kernel_error(kernel, "kvm")
         if failure:
             return Verdict("tcg", f"a kernel did not finish starting under KVM: {failure}", None, "kernel")
-    closed = qemu_user_without_access()
-    if closed:
-        return Verdict(
-            "tcg",
-            f"KVM works, but {closed}, which runs the nodes, may not open {KVM_DEVICE}",
-            _GIVE_TO_GROUP,
-            "kernel" if kernel else "boot sector",
-        )
-    if kernel:
         return Verdict("kvm", f"a kernel ({kernel.name}) started under KVM", None, "kernel")
     return Verdict(
         "kvm",

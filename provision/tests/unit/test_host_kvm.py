@@ -182,6 +182,11 @@ def test_kvm_that_the_nodes_may_not_open_is_no_kvm(probe):
     assert verdict.accelerator == "tcg"
     assert verdict.reason == "KVM works, but libvirt-qemu, which runs the nodes, may not open /dev/kvm"
     assert "sudo chown root:kvm /dev/kvm" in verdict.fix
+    # Permissions change without a boot, and then nothing has to be booted again.
+    probe.closed = None
+    probe.booted.clear()
+    assert host_kvm.verdict().accelerator == "kvm"
+    assert probe.booted == []
 
 
 def test_the_answer_is_kept(probe, tmp_path):
