@@ -22,6 +22,8 @@ APPLICATION_ID = int.from_bytes(b"olab", "big")
 """In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it."""
 MIGRATIONS = paths.DB / "migrations"
 PUBLISHED = paths.DB / "published.csv"
+DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
+"""ENOSPC is the first; a limit on file size (EFBIG) is reported as a failed write."""
 BUSY_SECONDS = 10.0
 """How long to wait for another process's transaction; ours take milliseconds."""
 
@@ -53,13 +55,12 @@ def explained(path: Path) -> Iterator[None]:
 def explain(path: Path, error: sqlite3.Error) -> UserError | None:
     """The UserError for an error whose cause lies outside the program, else None."""
     code = getattr(error, "sqlite_errorname", "")
-    # A limit on file size (EFBIG) is reported as a failed write, only ENOSPC as full.
-    if code in ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE"):
+    if code in DISK_FULL:
         return UserError(
             f"{path}",
             "the disk is full or the file may not grow; what was stored before is intact",
             seen=error,
-            fix="Free some space (./task lab:destroy, old runs), then ./task lab:resume.",
+            fix="Free some space on that disk, then type the command again; ./task lab:resume completes a run.",
         )
     if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return UserError(
@@ -228,15 +229,16 @@ def heal(db: sqlite3.Connection) -> None:
 
 
 def to_plain_file(db: sqlite3.Connection, *, patience: float) -> bool:
-    """Checkpoint and leave WAL mode; False where somebody else still has the file open.
+    """Checkpoint and leave WAL mode; False where somebody else has the file open, or the disk is full.
 
-    patience: seconds to wait for that other one. The file is then left in WAL mode, which loses nothing.
+    patience: seconds to wait for that other one. The file then stays in WAL mode, which loses nothing and
+    can be read; the next opening tries again.
     """
     db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
     try:
         return db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete"
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", *DISK_FULL)):
             return False
         raise
     finally:

@@ -57,13 +57,13 @@ def show(
     for line in _heading(whole, provisional):
         console.print(line)
     notes: dict[str, str] = {}
-    for table in whole.tables:
+    unbounded = console.options.update(width=1000)
+    grids = [_grid(table, notes, short=False) for table in whole.tables]
+    if any(console.measure(grid, options=unbounded).maximum > console.width for grid in grids):
+        grids = [_grid(table, notes, short=True) for table in whole.tables]
+    for table, grid in zip(whole.tables, grids, strict=True):
         console.print()
         console.print(_title(table))
-        grid = _grid(table, notes, short=False)
-        unbounded = console.options.update(width=1000)
-        if console.measure(grid, options=unbounded).maximum > console.width:
-            grid = _grid(table, notes, short=True)
         console.print(grid)
         for line in _under(table):
             console.print(Text(line, "dim"))

@@ -275,6 +275,8 @@ try:
 except UserError as error:
     print(error)
 store.close()
+with Store.open(sys.argv[1], create=False) as reader:
+    print(len(reader.trial_ids(run_id, status="ok")))
 """
 
 
@@ -287,10 +289,11 @@ def test_a_full_disk_is_said_so_and_loses_nothing(tmp_path):
         env={**os.environ, "PYTHONPATH": f"{paths.PROVISION / 'src'}:{FIXTURES}"},
         check=True,
     )
-    *stored, message = writer.stdout.splitlines()
+    *stored, message, readable = writer.stdout.splitlines()
     assert message.startswith(
         f"{path}: the disk is full or the file may not grow; what was stored before is intact"
     )
+    assert int(readable) == 2 + len(stored)
     with Store.open(path) as store:
         assert one(store, "PRAGMA integrity_check")[0] == "ok"
         run_id = store.latest_run()

@@ -1,0 +1,187 @@
+"""The commands and tasks over the results: what they write, and what they refuse."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from overlaylab import paths
+from overlaylab.cli import cli
+from overlaylab.errors import UserError
+from overlaylab.results_export import harmless
+from overlaylab.store import Store
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
+sys.path.insert(0, str(FIXTURES))
+import maker  # noqa: E402
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """(path, ids of two runs): the older with a failed trial, the newer with one block."""
+    path = tmp_path / "lab.sqlite"
+    monkeypatch.setenv("LAB_DB", str(path))
+    monkeypatch.setenv("COLUMNS", "100")
+    failed = {(1, maker.HOST, "tcp-goodput"): maker.failed("=cmd|' /C calc'!A0")}
+    with Store.open(path) as store:
+        store.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+        return path, (
+            maker.fill(store, replace(maker.RUN, blocks=2), results=failed),
+            maker.fill(store, replace(maker.RUN, blocks=1, suite="schaaf-2015")),
+        )
+
+
+def call(*arguments):
+    done = CliRunner().invoke(cli, ["results", *arguments])
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    return done
+
+
+def test_show_takes_the_newest_run_or_the_one_named(lab):
+    _, (older, newer) = lab
+    assert f"Run {newer} " in call("show").stdout
+    assert f"Run {older} " in call("show", older).stdout
+    assert f"Run {older} " in call("show", older[-4:]).stdout
+
+
+@pytest.mark.parametrize(("run", "fits"), [("20", 2), ("x", 0)])
+def test_a_run_that_is_not_one_is_refused(lab, run, fits):
+    with pytest.raises(
+        UserError, match=rf"RUN: must be the id of one run.*found: {run}, which fits {fits}\)"
+    ):
+        call("show", run)
+
+
+def test_an_empty_database_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
+    Store.open(tmp_path / "lab.sqlite").close()
+    with pytest.raises(UserError, match=r"holds no run yet. Measure something first: ./task lab:weave."):
+        call("show")
+
+
+def test_list_has_the_newest_first(lab):
+    _, (older, newer) = lab
+    lines = call("list").stdout.splitlines()
+    assert lines[2].split()[:2] == [newer, "done"] and lines[2].endswith("6 of 6")
+    assert lines[3].split()[:2] == [older, "done"] and lines[3].endswith("11 of 12")
+
+
+def rows_of(path):
+    with Store.open(path, create=False) as store:
+        return [dict(row) for row in store.db.execute("SELECT * FROM result ORDER BY run_id, trial_id")]
+
+
+def test_csv_holds_every_row_and_no_formula(lab):
+    path, _ = lab
+    written = list(csv.DictReader(io.StringIO(call("export", "csv").stdout)))
+    expected = rows_of(path)
+    assert len(written) == len(expected)
+    for line, row in zip(written, expected, strict=True):
+        for name, value in row.items():
+            assert line[name] == ("" if value is None else str(harmless(value))), name
+    (failed,) = [line for line in written if line["status"] == "failed"]
+    assert failed["reason"] == "'=cmd|' /C calc'!A0"
+    assert (failed["metric"], failed["value"]) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1", "'=1"),
+        ("+1", "'+1"),
+        ("-x", "'-x"),
+        ("@x", "'@x"),
+        ("\t=1", "'\t=1"),
+        (-1.5, -1.5),
+        ("a=1", "a=1"),
+    ],
+)
+def test_what_a_spreadsheet_would_run_gets_a_quote(value, cell):
+    assert harmless(value) == cell
+
+
+def test_json_holds_every_row_with_its_types(lab, tmp_path):
+    path, (older, _) = lab
+    out = tmp_path / "results.json"
+    assert call("export", "json", "--out", str(out), "--run", older).stderr == f"{out}: 42 rows\n"
+    expected = [
+        {**row, "parameters": json.loads(row["parameters"])}
+        for row in rows_of(path)
+        if row["run_id"] == older
+    ]
+    assert json.loads(out.read_text()) == expected
+
+
+def test_an_empty_export_is_still_json(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
+    Store.open(tmp_path / "lab.sqlite").close()
+    assert json.loads(call("export", "json").stdout) == []
+
+
+def test_an_export_overwrites_nothing(lab):
+    path, _ = lab
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=r"OUT: .*lab.sqlite: must not exist yet. Name another file"):
+        call("export", "csv", "--out", str(path))
+    assert path.read_bytes() == before
+
+
+def test_an_export_into_nowhere_leaves_nothing(lab, tmp_path):
+    with pytest.raises(
+        UserError, match=r"must be a file that can be written \(found: No such file or directory\)"
+    ):
+        call("export", "csv", "--out", str(tmp_path / "none" / "x.csv"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["lab.sqlite"]
+
+
+def test_void_withdraws_what_is_named_and_nothing_else(lab):
+    path, (older, newer) = lab
+    with Store.open(path) as store:
+        ids = store.trial_ids(newer)
+    assert (
+        "2 of 2 trials withdrawn"
+        in call("void", newer, str(ids[0]), str(ids[1]), "--reason", "a neighbour").stderr
+    )
+    with Store.open(path) as store:
+        assert store.trial_ids(newer, status="void") == ids[:2]
+        assert store.trial_ids(older, status="void") == []
+    for wrong in ("x", "1"):
+        with pytest.raises(UserError, match=rf"TRIALS: must be trials of run {newer}.*found: {wrong}\)"):
+            call("void", newer, wrong, "--reason", "why")
+    with pytest.raises(UserError, match="TRIALS: must name at least one"):
+        call("void", newer, "--reason", "why")
+    with pytest.raises(UserError, match="REASON: must say why"):
+        call("void", newer, str(ids[2]), "--reason", " ")
+
+
+def task(*arguments):
+    """The tasks of db/ alone, as the root's Taskfile includes them."""
+    lab = f"LAB={paths.PROVISION / 'bin' / 'lab'}"
+    command = ["task", "--exit-code", "--yes", "-t", str(paths.DB / "Taskfile.yml"), *arguments, lab]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=paths.ROOT)
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
+    path, (_, newer) = lab
+    out = tmp_path / "a b'$(touch pwned)\".csv"
+    done = task("results:export", "FORMAT=csv", f"OUT={out}")
+    assert (done.returncode, done.stderr.count("rows")) == (0, 1), done.stderr
+    assert out.read_text().startswith("run_id,trial_id,started_at,origin,")
+    assert newer in task("results:show").stdout
+    refused = task("results:show", "RUN=$(id); x")
+    assert refused.returncode == 2 and "found: $(id); x, which fits 0" in refused.stderr
+    with Store.open(path) as store:
+        first, second, *_ = store.trial_ids(newer)
+    done = task("results:void", f"RUN={newer}", f"TRIALS={first}  {second}", "REASON=it's off; really")
+    assert "2 of 2 trials withdrawn" in done.stderr, done.stderr
+    with Store.open(path) as store:
+        reasons = {r[0] for r in store.db.execute("SELECT reason FROM trial WHERE status = 'void'")}
+    assert reasons == {"it's off; really"}
