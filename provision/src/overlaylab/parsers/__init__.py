@@ -16,17 +16,19 @@ class ParseError(Exception):
         super().__init__(reason)
 
 
+STOPPED = (None, 124, 137)
+"""Exit codes of a tool that took too long: the runner's own, and timeout(1)'s for TERM and for KILL."""
+
+
 def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> ParseError:
     """The reason when a tool did not end well: its own words where it said any.
 
     exit_code: None where the runner ended the tool, negative where a signal did.
     """
-    # What a tool had printed when it was stopped is no complaint.
-    said = stderr or ("" if exit_code is None or exit_code < 0 else stdout)
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if exit_code in STOPPED:  # what it had printed until then is no complaint
+        return ParseError(f"{tool} did not end in time and was stopped")
+    lines = [line.strip() for line in (stderr or stdout).splitlines() if line.strip()]
     words = f": {lines[-1]}" if lines else ""
-    if exit_code is None:
-        return ParseError(f"{tool} did not end in time and was stopped{words}")
     if exit_code < 0:
         return ParseError(f"{tool} was killed by signal {-exit_code}{words}")
     return ParseError(f"{tool} failed with exit code {exit_code}{words}")

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import ParseError, failure
+from overlaylab.parsers import STOPPED, ParseError, failure
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
@@ -15,6 +15,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     TCP: retransmits. UDP: offered (payload sent), datagrams sent, loss, and jitter as RFC 3550 defines it.
     Raises ParseError.
     """
+    if exit_code in STOPPED:
+        raise failure("iperf3", stdout, stderr, exit_code)
     try:
         report = json.loads(stdout)
     except ValueError:
@@ -33,8 +35,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     received = _get(end, "sum_received")
     if _get(received, "bytes") <= 0:
         raise ParseError("iperf3: no byte arrived at the receiver")
-    totals = _receiver_totals(report)
     samples = [Sample("goodput", _get(received, "bits_per_second"))]
+    totals = _receiver_totals(report)
     for total in totals:
         begin, end_ = (round(_get(total, key) + parameters["omit"], 6) for key in ("start", "end"))
         # The last interval may be a sliver of some ms after the sender has stopped: no rate to speak of.

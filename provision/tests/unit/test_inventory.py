@@ -1,0 +1,60 @@
+"""Inventories. Wrong ones: test_documents_golden.py."""
+
+import getpass
+from ipaddress import IPv4Interface
+from pathlib import Path
+
+from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
+
+RIGHT = Path(__file__).parents[1] / "golden" / "right" / "inventory.yml"
+HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEe0yGrOBoRwLkBL1MKMdJbsmjFcFsN0PRSF3iZwdjU1"
+
+
+def node(number: int, **more) -> InventoryNode:
+    values = {
+        "name": f"node{number}",
+        "ssh_host": "127.0.0.1",
+        "ssh_port": 2200 + number,
+        "ssh_user": "vagrant",
+        "ssh_key": None,
+        "host_key": None,
+        "underlay_interface": "eth1",
+        "underlay_address": IPv4Interface(f"192.168.77.1{number}/24"),
+        "zone": "a",
+    }
+    return InventoryNode(**{**values, **more})
+
+
+def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.touch()
+    nodes = (node(2, zone="b"), node(1, ssh_key=key, host_key=HOST_KEY))
+    inventory = Inventory("pair", "libvirt", nodes)
+    path = tmp_path / "new" / "inventory.yml"
+    write_inventory(path, inventory)
+    assert load_inventory(path) == inventory
+    assert inventory.zones == ("a", "b")
+    assert [p.name for p in path.parent.iterdir()] == ["inventory.yml"]
+
+
+def test_hosts_of_somebody_else() -> None:
+    inventory = load_inventory(RIGHT)
+    assert (inventory.name, inventory.provider) == ("inventory", EXTERNAL)
+    alpha, beta = inventory.nodes
+    assert (alpha.ssh_host, alpha.ssh_port, alpha.ssh_user) == ("alpha.example.net", 22, "engineer")
+    assert (beta.underlay_interface, beta.zone) == ("eth1", "a")
+    assert beta.underlay_address == IPv4Interface("10.5.0.12/24")
+
+
+def test_a_hosts_own_value_wins_and_the_user_is_ansibles_default(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.yml"
+    text = RIGHT.read_text().replace("    ansible_user: engineer\n", "")
+    path.write_text(text.replace("ansible_host: beta", "zone: b\n      ansible_host: beta"))
+    inventory = load_inventory(path)
+    assert [n.zone for n in inventory.nodes] == ["a", "b"]
+    assert {n.ssh_user for n in inventory.nodes} == {getpass.getuser()}
+
+
+def test_ssh_over_the_underlay_is_noticed() -> None:
+    assert node(1, ssh_host="192.168.77.11").management_on_underlay
+    assert not node(1).management_on_underlay
