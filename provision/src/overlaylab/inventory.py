@@ -68,7 +68,8 @@ def load_inventory(path: Path) -> Inventory:
             "INVENTORY",
             "must name an inventory file",
             seen=f'"{shown(path)}"',
-            fix="Write one as docs/ssh-hosts.md shows, or leave INVENTORY out to use the lab's own nodes.",
+            fix="Write one in Ansible's YAML form: all.hosts, each with ansible_host, underlay_interface, "
+            "underlay_address and zone; or leave INVENTORY out for the lab's own nodes.",
         )
     document = load_document(path, SCHEMA)
     everything = document.data["all"]

@@ -43,6 +43,7 @@ def names(path: Path) -> None:
         "cluster": load_cluster,
         "suite": load_suite,
         "tool": base.load,
+        "inventory": lambda path: load_inventory(Path(path)),
         "overlay": overlays.load,
         "modes": lambda modes: overlays.select("example", modes),
         "scale": lambda scale: load_suite("quick").scaled(scale),

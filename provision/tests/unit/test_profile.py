@@ -1,12 +1,14 @@
 """Profiles. Wrong ones: test_documents_golden.py."""
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from overlaylab.cluster import load_cluster, read_cluster
 from overlaylab.documents import names_in
-from overlaylab.paths import PROFILES
+from overlaylab.paths import PROFILES, ROOT
 from overlaylab.profile import check_zones, load_profile, read_profile
 
 RIGHT = Path(__file__).parents[1] / "golden" / "right"
@@ -81,6 +83,20 @@ def test_any_stands_for_every_other_pair(tmp_path: Path) -> None:
     tier = read_profile(path)
     assert (tier.rtt("a", "b"), tier.rtt("c", "b"), tier.rtt("c", "c")) == (0.00082, 0.00082, 0.00035)
     check_zones(tier, read_cluster(RIGHT / "cluster.yml"))
+
+
+def test_the_example_in_the_docs_is_right_and_its_table_names_every_field(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "adding-a-tier.md").read_text()
+    path = tmp_path / "aws-t2.small.yml"
+    path.write_text(page.split("```yaml\n")[1].split("```")[0])
+    tier = read_profile(path)
+    assert (tier.rate, tier.sustained, tier.bucket, tier.mtu, tier.quota) == (972e6, 125e6, 4e9, 9001, 0.2)
+    fields = set(json.loads((PROFILES / "profile.schema.json").read_text())["properties"])
+    table = page.split("## Fields")[1].split("## ")[0]
+    assert {name.split(".")[0] for name in re.findall(r"`([a-z_.]+)`", table)} - NO_FIELDS == fields
+
+
+NO_FIELDS = {"value", "null", "any", "segmented", "default", "a"}
 
 
 def test_digest_follows_the_numbers() -> None:

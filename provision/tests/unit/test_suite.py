@@ -1,11 +1,14 @@
 """Suites. Wrong ones: test_documents_golden.py."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
+from overlaylab.benchmarks import base
 from overlaylab.documents import names_in
-from overlaylab.paths import SUITES
-from overlaylab.suite import BenchmarkSpec, load_suite
+from overlaylab.paths import ROOT, SUITES
+from overlaylab.suite import BenchmarkSpec, load_suite, read_suite
 
 
 def test_quick() -> None:
@@ -56,3 +59,14 @@ def test_scale_stretches_what_is_measured_and_nothing_else() -> None:
 def test_every_suite_in_the_folder_is_right_and_can_be_stored(name: str) -> None:
     for benchmark in load_suite(name).benchmarks:
         assert json.loads(json.dumps(benchmark.parameters)) == benchmark.parameters
+
+
+def test_the_example_in_the_docs_is_right_and_its_table_names_every_parameter(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "adding-a-benchmark.md").read_text()
+    path = tmp_path / "example.yml"
+    path.write_text(page.split("```yaml\n")[1].split("```")[0])
+    assert read_suite(path).benchmarks == load_suite("quick").benchmarks[:1]
+    for tool in base.tools():
+        (row,) = (line for line in page.splitlines() if line.startswith(f"| `{tool}` |"))
+        known = set(base.load(tool).parameters["properties"])
+        assert set(re.findall(r"`([a-z_]+)`", row)) - {tool} == known - {"port", "data_port"}
