@@ -17,7 +17,7 @@ console = Console(stderr=True, highlight=False)
 
 def say(text: str) -> None:
     """One line for the user, on standard error: standard output is for results."""
-    console.print(text, markup=False)
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def readable(seconds: float) -> str:

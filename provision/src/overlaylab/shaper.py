@@ -88,7 +88,7 @@ class Shaper:
         argv = ping.client_argv(self._address(server), parameters)
         done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
         samples = ping.parse(done.stdout, done.stderr, done.exit_code, parameters)
-        return [sample.value for sample in samples if sample.metric == "latency_rtt"]
+        return [s.value for s in samples if s.metric == "latency_rtt" and s.t_start is not None]
 
     async def measure_baseline(self) -> list[ProfileCheck]:
         """Measure the RTT of every pair; call it while no profile is in force."""

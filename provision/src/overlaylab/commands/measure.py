@@ -109,7 +109,7 @@ def interruptible(work) -> None:
 
 
 async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> None:
-    from overlaylab import results
+    from overlaylab import results_table
 
     await provider.prepare(asked.variants, say)
     now = experiment.record(asked, provider)
@@ -132,7 +132,7 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
     out = Console(highlight=False)
 
     def show(block: int) -> None:
-        results.show(store, run_id, out, provisional=block < asked.blocks)
+        results_table.show(store, run_id, out, provisional=block < asked.blocks)
 
     runner = Runner(store, run_id, provider, Shaper(provider.nodes, asked.profile), say, show)
     try:
