@@ -16,16 +16,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from overlaylab import paths
+from overlaylab.database_errors import BUSY_SECONDS, DISK_FULL, explained, not_ours
 from overlaylab.errors import UserError
 
 APPLICATION_ID = int.from_bytes(b"olab", "big")
 """In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it."""
 MIGRATIONS = paths.DB / "migrations"
 PUBLISHED = paths.DB / "published.csv"
-DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
-"""ENOSPC is the first; a limit on file size (EFBIG) is reported as a failed write."""
-BUSY_SECONDS = 10.0
-"""How long to wait for another process's transaction; ours take milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -41,69 +38,6 @@ class Migration:
 def now() -> str:
     """UTC in ISO 8601 with milliseconds."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-@contextlib.contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turn what SQLite says about the file or the disk into a UserError; a mistake in SQL stays one."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise explain(path, error) or error from error
-
-
-def explain(path: Path, error: sqlite3.Error) -> UserError | None:
-    """The UserError for an error whose cause lies outside the program, else None."""
-    code = getattr(error, "sqlite_errorname", "")
-    if code in DISK_FULL:
-        return UserError(
-            f"{path}",
-            "the disk is full or the file may not grow; what was stored before is intact",
-            seen=error,
-            fix="Free some space on that disk, then type the command again; ./task lab:resume completes a run.",
-        )
-    if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        return UserError(
-            f"{path}",
-            f"another process kept it locked for {BUSY_SECONDS:.0f} s",
-            fix="Let that process finish or end it, then type the command again.",
-        )
-    if code.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return UserError(
-            f"{path}",
-            "must be readable, and it and its folder writable, for what was asked",
-            seen=error,
-            fix="Correct the permissions, or copy the file (with its -wal, where there is one) "
-            "to a folder of yours and set LAB_DB to the copy.",
-        )
-    if code.startswith("SQLITE_NOTADB"):
-        return not_ours(path, "no SQLite file")
-    if code.startswith("SQLITE_IOERR") and code != "SQLITE_IOERR_SHORT_READ":
-        return UserError(
-            f"{path}",
-            "the disk could not read or write it",
-            seen=error,
-            fix="See the kernel's log (dmesg) for that disk, then type the command again.",
-        )
-    if code.startswith(("SQLITE_CORRUPT", "SQLITE_IOERR")):
-        return UserError(
-            f"{path}",
-            "must be a whole database",
-            seen=error,
-            fix="It is damaged or cut short: put a copy back, or save what is readable with "
-            f"'sqlite3 {path.name} .recover', and set LAB_DB to another file meanwhile.",
-        )
-    return None
-
-
-def not_ours(path: Path, seen: str) -> UserError:
-    """The error for a file that is something else than a results database."""
-    return UserError(
-        f"{path}",
-        "must be a results database of overlaylab",
-        seen=seen,
-        fix="Set LAB_DB to the right file, or to a new name to start an empty one.",
-    )
 
 
 def migrations(folder: Path = MIGRATIONS) -> list[Migration]:
@@ -151,7 +85,7 @@ def open_database(
                     fix="Copy it to a folder of yours and set LAB_DB to the copy.",
                 )
             if writable:
-                heal(db)
+                heal(db, path)
                 migrate(db, path, version, known)
                 load_published(db, published)
         return db
@@ -222,10 +156,16 @@ def recognise(db: sqlite3.Connection, path: Path, known: list[Migration], create
     return version
 
 
-def heal(db: sqlite3.Connection) -> None:
+def heal(db: sqlite3.Connection, path: Path) -> None:
     """Back to one plain file after a writer was killed; nothing where a live one is at work."""
     if db.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
         to_plain_file(db, patience=0)
+    elif path.with_name(f"{path.name}-journal").exists():
+        # One that SQLite has no need of: killed before its first page. Any write takes it away.
+        with without_waiting(db):
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(f"PRAGMA user_version = {db.execute('PRAGMA user_version').fetchone()[0]}")
+            db.execute("COMMIT")
 
 
 def to_plain_file(db: sqlite3.Connection, *, patience: float) -> bool:
@@ -234,13 +174,22 @@ def to_plain_file(db: sqlite3.Connection, *, patience: float) -> bool:
     patience: seconds to wait for that other one. The file then stays in WAL mode, which loses nothing and
     can be read; the next opening tries again.
     """
+    with without_waiting(db, patience):
+        return db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete"
+    return False
+
+
+@contextlib.contextmanager
+def without_waiting(db: sqlite3.Connection, patience: float = 0) -> Iterator[None]:
+    """Drop what cannot be done now, within patience seconds: somebody else is at work, or the disk is full."""
     db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
     try:
-        return db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete"
+        yield
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", *DISK_FULL)):
-            return False
-        raise
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        if not error.sqlite_errorname.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", *DISK_FULL)):
+            raise
     finally:
         db.execute(f"PRAGMA busy_timeout = {int(BUSY_SECONDS * 1000)}")
 

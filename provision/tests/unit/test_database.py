@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from overlaylab import database, paths
 from overlaylab.errors import UserError
 from overlaylab.store import Store
@@ -237,6 +238,15 @@ def test_a_file_left_in_wal_mode_is_healed_on_opening(tmp_path):
         assert store.db.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
         assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
     assert [p.name for p in tmp_path.glob("lab.sqlite*")] == ["lab.sqlite"]
+
+
+def test_a_journal_that_nobody_needs_is_taken_away(tmp_path):
+    path = filled(tmp_path / "lab.sqlite")
+    journal = tmp_path / "lab.sqlite-journal"
+    journal.write_bytes(bytes(512))  # as a kill before the first page leaves it
+    with Store.open(path, create=False) as store:
+        assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
+    assert not journal.exists()
 
 
 # Published numbers and metrics

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,12 +230,11 @@ def test_killed_at_any_moment_it_opens_and_holds_every_finished_trial(tmp_path):
             text=True,
             env=environment,
         )
-        # The first rounds are killed while the file and the plan come into being.
-        lines = [] if round_ < 2 else [writer.stdout.readline()]
-        try:
-            writer.wait(timeout=chance.uniform(0.0, 0.12) + (0.05 if round_ < 2 else 0))
-        except subprocess.TimeoutExpired:
-            writer.send_signal(signal.SIGKILL)
+        # The first rounds are killed while the file and the plan come into being, the others somewhere
+        # within the trial that follows some stored ones.
+        lines = [writer.stdout.readline() for _ in range(0 if round_ < 2 else chance.randrange(1, 6))]
+        time.sleep(chance.uniform(0.05, 0.15) if round_ < 2 else chance.uniform(0.0, 0.008))
+        writer.send_signal(signal.SIGKILL)
         lines += writer.stdout.read().splitlines()
         writer.wait()
         writer.stdout.close()
@@ -254,7 +254,7 @@ def test_killed_at_any_moment_it_opens_and_holds_every_finished_trial(tmp_path):
             )
             assert {row["trial_id"] for row in complete} == done
         assert [p.name for p in tmp_path.iterdir()] == ["lab.sqlite"]
-    assert len(acknowledged) > 12
+    assert len(acknowledged) >= 10
 
 
 FULL_DISK = """
