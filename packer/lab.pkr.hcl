@@ -87,6 +87,7 @@ source "qemu" "node" {
   cpus             = 2
   memory           = 1024
   headless         = true
+  disable_vnc      = true
   qemuargs         = [["-cpu", local.cpu_model]]
 
   boot_wait            = "1s"

@@ -4,7 +4,8 @@ set -eu
 usermod --password '*' lab # no password, yet not "locked", which sshd would refuse
 passwd --quiet --lock root
 install -d -m 750 /etc/sudoers.d
-echo 'lab ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/lab
+# Terminal and PAM session serve interactive use only, and cost 0.2 s a call under emulation.
+printf '%s\n' 'lab ALL=(ALL) NOPASSWD: ALL' 'Defaults:lab !use_pty, !pam_session, !pam_setcred' >/etc/sudoers.d/lab
 chmod 440 /etc/sudoers.d/lab
 install -d /etc/ssh/sshd_config.d
 cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<'CONF'
@@ -15,6 +16,10 @@ KbdInteractiveAuthentication no
 PermitRootLogin no
 X11Forwarding no
 UseDNS no
+# A login costs 1.2 s under emulation; 0.4 s without PAM (which has nothing to decide: keys only) and
+# without the post-quantum key exchange.
+UsePAM no
+KexAlgorithms curve25519-sha256,curve25519-sha256@libssh.org,ecdh-sha2-nistp256,diffie-hellman-group14-sha256
 # Runner and Ansible open many at a time.
 MaxSessions 64
 MaxStartups 64:30:128

@@ -2,6 +2,7 @@
 # Installs what the list names and the base has not. A base made from that list lacks nothing.
 set -eu
 missing=
+# shellcheck disable=SC2013  # words are meant: one name a line
 for package in $(sed 's/#.*//' /tmp/packages); do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing="$missing $package"
 done

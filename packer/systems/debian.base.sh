@@ -7,6 +7,7 @@ set -eu
 folder=$1
 key=$2
 suite=bookworm
+uuid=$(cat /proc/sys/kernel/random/uuid)
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 # An ordinary user's PATH lacks the folder of mkfs, sfdisk and grub-mkimage.
 PATH=$PATH:/usr/sbin:/sbin
@@ -30,7 +31,8 @@ cp "$key" "$folder/input/authorized_keys"
 chmod -R a+rX "$folder/input"
 cd "$folder"
 
-# Documentation goes, licences stay.
+# Documentation goes, licences stay. mmdebstrap hands each hook the root's path as $1.
+# shellcheck disable=SC2016
 mmdebstrap --quiet --mode="$mode" --variant=apt \
     --include="$(sed 's/#.*//' "$here/debian.packages" | xargs | tr ' ' ',')" \
     --aptopt='Acquire::Languages "none"' \
@@ -40,9 +42,9 @@ mmdebstrap --quiet --mode="$mode" --variant=apt \
     --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-include=/usr/share/doc/*/copyright' \
     --essential-hook='sh input/debian.initramfs.sh "$1"' \
-    --customize-hook='sh input/debian.configure.sh "$1" input' \
+    --customize-hook="sh input/debian.configure.sh \"\$1\" input $uuid" \
     "$suite" "$folder/root"
 
-inside sh input/debian.disk.sh root base.raw
+inside sh input/debian.disk.sh root base.raw "$uuid"
 inside rm -rf root
 rm -rf input

@@ -1,17 +1,22 @@
 #!/bin/sh
-# Makes the freshly unpacked system boot and let Packer in. $1: its root, $2: folder with our inputs.
+# Makes the freshly unpacked system boot and let Packer in. $1: its root, $2: folder with our inputs,
+# $3: UUID of the root file system.
 set -eu
 root=$1
 input=$2
+uuid=$3
 
 chroot "$root" useradd --create-home --shell /bin/bash lab
 install -d -m 700 "$root/home/lab/.ssh"
 install -m 600 "$input/authorized_keys" "$root/home/lab/.ssh/authorized_keys"
 chroot "$root" chown -R lab:lab /home/lab/.ssh
 
+# Calico's templates speak bird 1.6; its package excludes bird2's, so it is unpacked beside it.
+mkdir -p "$root/usr/lib/overlaylab/bird1"
+chroot "$root" sh -c 'cd /usr/lib/overlaylab && apt-get -qq download bird && dpkg -x bird_*.deb bird1 && rm bird_*.deb'
+
 echo debian >"$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdebian\n::1\tlocalhost\n' >"$root/etc/hosts"
-echo 'LABEL=overlaylab / ext4 noatime 0 0' >"$root/etc/fstab"
 
 # One host key, made for this image: RSA and ECDSA keys cost time at boot and tell nothing more.
 rm -f "$root"/etc/ssh/ssh_host_*
@@ -28,7 +33,7 @@ mkdir -p "$root/boot/grub"
 cat >"$root/boot/grub/grub.cfg" <<GRUB
 set timeout=0
 menuentry "$kernel" {
-    linux /boot/$kernel root=LABEL=overlaylab ro net.ifnames=0 apparmor=0 audit=0 quiet loglevel=3 console=tty0 console=ttyS0
+    linux /boot/$kernel root=UUID=$uuid rootfstype=ext4 rootflags=noatime rw net.ifnames=0 apparmor=0 audit=0 quiet loglevel=3 console=tty0 console=ttyS0
     initrd /boot/$initrd
 }
 GRUB

@@ -9,7 +9,8 @@ kernel_modules = [
   "vport_geneve", "vport_gre", "vport_vxlan", "vrf", "vxlan", "wireguard", "xfrm_user", "xt_set",
 ]
 tools = {
-  bird      = "dpkg-query -W -f '$${Version}' bird2"
+  bird      = "bird --version"
+  bird1     = "/usr/lib/overlaylab/bird1/usr/sbin/bird --version"
   conntrack = "conntrack --version"
   curl      = "curl --version"
   docker    = "dockerd --version"
