@@ -13,7 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overlaylab import database
-from overlaylab.model import Variant
+from overlaylab.model import JSON, Variant
 from overlaylab.results import HOST, HeaderBytes, Report, Row, Table, header_bytes, report
 from overlaylab.results_published import Published
 from overlaylab.store import Store
@@ -35,6 +35,7 @@ SCALES = {
     "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
     "ratio": (("%", 0.01),),
 }
+VERDICTS = {"pass": "ok", "fail": "FAILED", "not-applicable": "not here"}
 WORTH_SAYING = 0.005
 """A tool's step is mentioned where it is more than this part of the values."""
 
@@ -239,7 +240,8 @@ def _footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
             for reason, count in reasons:
                 yield f"   {count} × {reason}"
     if whole.checks:
-        yield "Profile: " + "; ".join(map(_check, whole.checks)) + "."
+        yield f"Profile {record.profile}, sent by one node and counted at the other:"
+        yield from map(_check, whole.checks)
     yield from _evidence(whole)
     yield from (f"{mark}  {text}." for text, mark in notes.items())
     if whole.tables:
@@ -267,16 +269,23 @@ def _evidence(whole: Report) -> Iterable[str]:
             yield f"   {_name(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
 
 
-def _check(check: dict) -> str:
+def _check(check: JSON) -> str:
     values = [v for v in (check["measured"], check["expected"]) if v is not None]
     names = SCALES.get(check["unit"], ((check["unit"], 1.0),))
     unit, factor = next(((n, f) for n, f in names if values and max(values) >= f), names[-1])
-    measured, expected = (
-        MISSING if check[k] is None else f"{check[k] / factor:.4g}" for k in ("measured", "expected")
+    measured, expected, tolerance = (
+        MISSING if check[k] is None else f"{check[k] / factor:.4g}"
+        for k in ("measured", "expected", "tolerance")
     )
-    reason = "" if check["reason"] is None else f": {check['reason']}"
-    verdict = check["verdict"].replace("-", " ")
-    return f"{check['name']} {measured} {unit} (expected {expected}), {verdict}{reason}"
+    # A tolerance of zero marks a bound.
+    asked = f"at most {expected}" if check["tolerance"] == 0 else expected
+    if check["tolerance"]:
+        asked += f" ± {tolerance}"
+    reason = "" if check["reason"] is None else f" ({check['reason']})"
+    pair = f"{check['client_node']} to {check['server_node']}"
+    return (
+        f"   {check['name']} {pair}: {measured} {unit}, asked {asked}: {VERDICTS[check['verdict']]}{reason}"
+    )
 
 
 def _name(variant: Variant, short: bool) -> str:
