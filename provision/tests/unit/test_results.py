@@ -8,11 +8,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+
 from overlaylab.model import Evidence, Sample, Variant
 from overlaylab.results import header_bytes, protocol_of, report
 from overlaylab.results_table import show
 from overlaylab.store import Store
-from rich.console import Console
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

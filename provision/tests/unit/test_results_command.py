@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from overlaylab import paths
 from overlaylab.cli import cli
 from overlaylab.errors import UserError

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from overlaylab import paths
 from overlaylab.errors import UserError
 from overlaylab.model import Evidence, ProfileCheck, Sample, Variant

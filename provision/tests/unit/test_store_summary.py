@@ -1,6 +1,7 @@
 """Summary and histogram: what is written beside a trial's samples."""
 
 import pytest
+
 from overlaylab.model import Sample
 from overlaylab.store_summary import histogram, quantile, summarise
 

@@ -1,6 +1,7 @@
 """Header arithmetic against the published table of ratios."""
 
 import pytest
+
 from overlaylab.theory import goodput_theory, ratio_theory
 
 
