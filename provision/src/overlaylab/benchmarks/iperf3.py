@@ -58,6 +58,16 @@ class Iperf3:
                 "maximum": 65507,
                 "description": "the UDP payload of one datagram, such as 1448 bytes",
             },
+            "length": {
+                "type": "number",
+                "unit": "bytes",
+                "multipleOf": 1,
+                "minimum": 128,
+                "maximum": 1048576,
+                "default": 131072,
+                "description": "what is written and read at once, such as 8192 bytes: the receiver counts "
+                "whole ones, so it is the step of TCP goodput",
+            },
             "port": {**PORT, "default": 5201},
         },
         # Left out, iperf3 would offer 1 Mbit/s, in datagrams of a size that depends on its version.
@@ -86,6 +96,8 @@ class Iperf3:
             # --bitrate counts per stream.
             argv += ["--udp", "--bitrate", str(round(parameters["offered"] / streams))]
             argv += ["--length", str(parameters["datagram"])]
+        else:
+            argv += ["--length", str(round(parameters["length"]))]
         if direction == SERVER_TO_CLIENT:
             argv.append("--reverse")
         return tuple(argv)

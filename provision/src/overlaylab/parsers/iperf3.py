@@ -35,7 +35,12 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     received = _get(end, "sum_received")
     if _get(received, "bytes") <= 0:
         raise ParseError("iperf3: no byte arrived at the receiver")
-    samples = [Sample("goodput", _get(received, "bits_per_second"))]
+    resolution = None
+    if parameters["protocol"] == "tcp":
+        # The receiver counts whole blocks (Nread in iperf's net.c fills its buffer).
+        step = _get(_get(_get(report, "start"), "test_start"), "blksize") * 8
+        resolution = step * parameters["streams"] / _get(received, "seconds")
+    samples = [Sample("goodput", _get(received, "bits_per_second"), resolution=resolution)]
     totals = _receiver_totals(report)
     for total in totals:
         begin, end_ = (round(_get(total, key) + parameters["omit"], 6) for key in ("start", "end"))
