@@ -49,6 +49,7 @@ class Libvirt:
             key=image.ensure_key(),
         )
         self._nodes: Nodes | None = None
+        self._snapshots: dict[Variant, str] = {}
 
     # -- what is there ----------------------------------------------------------------------------
 
@@ -79,9 +80,11 @@ class Libvirt:
 
     def snapshot(self, variant: Variant) -> str:
         """Name of the variant's converged snapshot; everything that went in is in its key."""
-        mode = overlays.load(variant.overlay).modes[variant.key]
-        key = digest(self.key, overlays.role_digest(variant.overlay), variant.key, mode.arguments)
-        return f"{variant.overlay}-{variant.key}-{key}"
+        if variant not in self._snapshots:  # once: a role edited during a run does not change the run
+            mode = overlays.load(variant.overlay).modes[variant.key]
+            key = digest(self.key, overlays.role_digest(variant.overlay), variant.key, mode.arguments)
+            self._snapshots[variant] = f"{variant.overlay}-{variant.key}-{key}"
+        return self._snapshots[variant]
 
     async def status(self) -> dict[str, str]:
         """State of each node: ``running``, ``shut off``, ``absent``, …"""

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from overlaylab.errors import NodeError
+
 URI = "qemu:///system"
 
 
-class VirshError(Exception):
+class VirshError(NodeError):
     """virsh ended with an error; the text is its own."""
 
 
