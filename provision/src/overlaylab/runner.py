@@ -96,12 +96,7 @@ class Runner:
         self.say(f"verifying profile {self.shaper.profile.name} on the host network (about 25 s)")
         await self.provider.enter(Variant(HOST))
         await self._read_underlay_mtus()
-        checks = await self.shaper.measure_baseline()
-        wrong = shaper.problems(await self.shaper.apply_and_read_back())
-        if wrong:
-            raise RunStopped(f"the profile is not in force: {wrong}")
-        if not self.shaper.profile.is_none:
-            checks += await self.shaper.verify()
+        checks = await self.shaper.prove(self.say)
         for check in checks:
             self.store.add_profile_check(self.run_id, check)
             self.say(f"  {shaper.readable(check)}")

@@ -85,14 +85,7 @@ def verify(name: str, cluster: str, inventory: str | None) -> None:
 
     async def work(found: Shaper) -> None:
         say(f"verifying {name} (about {readable(25)})")
-        await found.clear()
-        checks = await found.measure_baseline()
-        wrong = shaper.problems(await found.apply_and_read_back())
-        if wrong:
-            raise UserError("profile", f"is not in force: {wrong}", fix="Look at `tc qdisc show` on the node")
-        if not found.profile.is_none:
-            checks += await found.verify()
-        for check in checks:
+        for check in await found.prove(say):
             print(shaper.readable(check))
             verdicts.append(check.verdict)
 
