@@ -29,10 +29,16 @@ def test_iperf3_tcp() -> None:
     assert benchmark.server_port(parameters) == 5201
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
         "iperf3 --client 10.0.0.2 --port 5201 --json --get-server-output --connect-timeout 5000 "
-        "--time 5 --omit 1 --interval 1 --parallel 1"
+        "--time 5 --omit 1 --interval 1 --parallel 1 --length 131072"
     )
     assert benchmark.client_argv("10.0.0.2", parameters, base.SERVER_TO_CLIENT)[-1] == "--reverse"
     assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (6, 29)
+
+
+def test_iperf3_reads_at_once_what_a_suite_says() -> None:
+    benchmark, parameters = given("iperf3", **TCP, length="8 KiB")
+    argv = benchmark.client_argv("10.0.0.2", parameters)
+    assert argv[argv.index("--length") :] == ("--length", "8192")
 
 
 def test_iperf3_udp_offers_the_load_by_all_streams_together() -> None:

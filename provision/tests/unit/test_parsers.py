@@ -70,12 +70,23 @@ def test_goodput_is_what_the_receiver_counted() -> None:
     """The sender's own figure is higher by what lies in queues: 100 Mbit/s carries 95.6 of payload."""
     report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
     goodput, *intervals, retransmits = parse(FIXTURES / "iperf3" / "3.12-tcp.out")
-    assert goodput == Sample("goodput", report["end"]["sum_received"]["bits_per_second"])
+    assert goodput.value == report["end"]["sum_received"]["bits_per_second"]
+    assert (goodput.t_start, goodput.t_end, goodput.quantile) == (None, None, None)
     assert goodput.value < report["end"]["sum_sent"]["bits_per_second"]
     server = [i["sum"] for i in report["server_output_json"]["intervals"] if not i["sum"]["omitted"]]
     assert [i.value for i in intervals] == [s["bits_per_second"] for s in server]
     assert [(round(i.t_start), round(i.t_end)) for i in intervals] == [(1, 2), (2, 3)]
     assert retransmits == Sample("retransmits", report["end"]["sum_sent"]["retransmits"])
+
+
+@pytest.mark.parametrize(("case", "streams"), [("tcp", 1), ("tcp-parallel", 4), ("tcp-reverse", 1)])
+def test_tcp_goodput_counts_whole_reads_of_each_stream(case: str, streams: int) -> None:
+    out = FIXTURES / "iperf3" / f"3.12-{case}.out"
+    assert context(out)["parameters"]["streams"] == streams
+    seconds = json.loads(out.read_text())["end"]["sum_received"]["seconds"]
+    goodput, *rest = parse(out)
+    assert goodput.resolution == pytest.approx(131072 * 8 * streams / seconds)
+    assert {sample.resolution for sample in rest} == {None}
 
 
 def test_udp_loss_leaves_the_omitted_second_out() -> None:
@@ -96,11 +107,23 @@ def test_udp_loss_leaves_the_omitted_second_out() -> None:
         ({}, "no end"),
         ({"end": {}}, "no sum_received"),
         ({"end": {"sum_received": {"bytes": 0, "bits_per_second": 0}}}, "no byte arrived"),
-        ({"end": {"sum_received": {"bytes": 9}}}, "no bits_per_second"),
+        ({"end": {"sum_received": {"bytes": 9}}}, "no start"),
+        ({"end": {"sum_received": {"bytes": 9}}, "start": {"test_start": {}}}, "no blksize"),
+        (
+            {"end": {"sum_received": {"bytes": 9}}, "start": {"test_start": {"blksize": 8192}}},
+            "no seconds",
+        ),
         (
             {
-                "start": {"test_start": {"reverse": 0}},
-                "end": {"sum_received": {"bytes": 9, "bits_per_second": 9}},
+                "end": {"sum_received": {"bytes": 9, "seconds": 1}},
+                "start": {"test_start": {"blksize": 8192}},
+            },
+            "no bits_per_second",
+        ),
+        (
+            {
+                "start": {"test_start": {"reverse": 0, "blksize": 8192}},
+                "end": {"sum_received": {"bytes": 9, "bits_per_second": 9, "seconds": 1}},
                 "server_output_json": {"intervals": []},
             },
             "no interval",

@@ -18,7 +18,14 @@ def test_quick() -> None:
         BenchmarkSpec(
             name="tcp-goodput",
             tool="iperf3",
-            parameters={"protocol": "tcp", "duration": 5, "omit": 1, "streams": 1, "port": 5201},
+            parameters={
+                "protocol": "tcp",
+                "duration": 5,
+                "omit": 1,
+                "streams": 1,
+                "length": 8192,
+                "port": 5201,
+            },
             repetitions=1,
             warmups=0,
             placement="remote",
