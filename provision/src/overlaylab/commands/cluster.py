@@ -57,7 +57,9 @@ def status(cluster: str) -> None:
 
     async def ask():
         states = await provider.status()
-        return states, {d: await virsh.snapshots(d) for d in provider.domains if states[d.rsplit("-", 1)[1]] != "absent"}
+        return states, {
+            d: await virsh.snapshots(d) for d in provider.domains if states[d.rsplit("-", 1)[1]] != "absent"
+        }
 
     states, snapshots = asyncio.run(ask())
     table = Table(title=f"cluster {cluster}: {provider.spec.description}", title_justify="left")
@@ -97,7 +99,9 @@ def ssh(cluster: str, node: str, remote_command: tuple[str, ...]) -> None:
         raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
     known = {n.name: n for n in provider.inventory.nodes}
     if node not in known:
-        raise UserError("node", f"must be a node of cluster {cluster}", seen=node, fix=f"Known: {', '.join(known)}")
+        raise UserError(
+            "node", f"must be a node of cluster {cluster}", seen=node, fix=f"Known: {', '.join(known)}"
+        )
     argv = ssh_argv(known[node], provider.folder)
     sys.stdout.flush()
     os.execvp(argv[0], [*argv, *remote_command])
@@ -126,7 +130,9 @@ def down(cluster: str) -> None:
 
 
 @command.command()
-@click.option("--keep-cache", envvar="KEEP_CACHE", is_flag=True, help="Keep the cache folder: images, tools, builds.")
+@click.option(
+    "--keep-cache", envvar="KEEP_CACHE", is_flag=True, help="Keep the cache folder: images, tools, builds."
+)
 def destroy(keep_cache: bool) -> None:
     """Remove everything that was made outside the checkout: nodes, networks, storage pool, cache folder,
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
@@ -152,7 +158,9 @@ def destroy(keep_cache: bool) -> None:
     if keep_cache:
         return
     installed = [name for name in host_packages.names() if name not in host_packages.missing()]
-    say(f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}")
+    say(
+        f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}"
+    )
     shutil.rmtree(paths.cache())
     print(f"overlaylab: {paths.cache()} removed", file=sys.stderr)
 

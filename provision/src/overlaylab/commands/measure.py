@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -12,9 +14,12 @@ from overlaylab import experiment, host, lock, paths
 from overlaylab.errors import UserError
 from overlaylab.plan import cells
 from overlaylab.progress import readable, say
-from overlaylab.runner import Runner, RunStopped, variant_name
+from overlaylab.runner import Clock, Runner, RunStopped, variant_name
 from overlaylab.shaper import Shaper
 from overlaylab.store import Store
+
+
+Result = TypeVar("Result")
 
 
 @click.command()
@@ -78,13 +83,13 @@ def provider_for(asked: experiment.Request):
     return Libvirt(cluster.load_cluster(asked.cluster), say)
 
 
-def carry_out(asked: experiment.Request, resume: str | None = None) -> None:
-    """Run the request, or what is left of the stored run `resume`."""
+def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
+    """Run the request, or what is left of the stored run `resume`; returns where the time went."""
     with Store.open(paths.database()) as store:
         provider = provider_for(asked)
         with lock.cluster_lock(provider.cluster, f"measuring {asked.overlay}"):
             try:
-                interruptible(_run(asked, provider, store, resume))
+                return interruptible(_run(asked, provider, store, resume))
             except RunStopped as stopped:
                 raise UserError(
                     "run",
@@ -93,22 +98,22 @@ def carry_out(asked: experiment.Request, resume: str | None = None) -> None:
                 ) from stopped
 
 
-def interruptible(work) -> None:
+def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
     """Run the coroutine; SIGTERM ends it as Ctrl-C does, so that it can clean up."""
 
-    async def main() -> None:
+    async def main() -> Result:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        await work
+        return await work
 
     try:
-        asyncio.run(main())
+        return asyncio.run(main())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
 
-async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> None:
+async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
     from overlaylab import results_table
 
     await provider.prepare(asked.variants, say)
@@ -144,8 +149,8 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
     finally:
         await asyncio.shield(provider.leave())
     clock = runner.clock
-    if clock.trials:
-        say(
-            f"where the time went: {readable(clock.trials)} in trials, {readable(clock.harness)} around them, "
-            f"{readable(clock.setup)} reverting and setting up"
-        )
+    say(
+        f"where the time went: {readable(clock.trials)} in trials, {readable(clock.harness)} around them, "
+        f"{readable(clock.setup)} reverting and setting up"
+    )
+    return clock

@@ -17,7 +17,9 @@ from overlaylab.progress import readable, say
 from overlaylab.shaper import Shaper
 
 _profile = click.option("--profile", "name", envvar="PROFILE", required=True, help="Which of profiles/.")
-_cluster = click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
+_cluster = click.option(
+    "--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs."
+)
 _inventory = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
@@ -50,7 +52,13 @@ def show(name: str) -> None:
     for heading in ("number", "value", "confidence", "source"):
         table.add_column(heading, overflow="fold")
     for number, figure in tier.figures.items():
-        value = "–" if figure.value is None else f"{figure.value:g}" if not isinstance(figure.value, bool) else str(figure.value)
+        value = (
+            "–"
+            if figure.value is None
+            else f"{figure.value:g}"
+            if not isinstance(figure.value, bool)
+            else str(figure.value)
+        )
         table.add_row(number, value, figure.confidence, figure.source)
     out = Console(highlight=False)
     out.print(table)
@@ -70,7 +78,9 @@ def apply(name: str, cluster: str, inventory: str | None) -> None:
             say(f"{node}: {'changed' if changed else 'unchanged'}")
         wrong = shaper.problems(await found.apply_and_read_back())
         if wrong:
-            raise UserError("profile", f"is not in force: {wrong}", fix="Try ./task profile:clear, then apply again")
+            raise UserError(
+                "profile", f"is not in force: {wrong}", fix="Try ./task profile:clear, then apply again"
+            )
 
     _with_nodes(name, cluster, inventory, work)
 

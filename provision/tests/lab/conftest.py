@@ -1,0 +1,149 @@
+"""Tests on real VMs: the nodes of cluster pair, their snapshots, and a database of each test's own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from overlaylab import cluster, host, lock, paths
+from overlaylab.model import Variant
+from overlaylab.providers.libvirt import Libvirt
+
+TIER = "azure-a0"
+"""5 Mbit/s: little enough for an emulated CPU that is also busy with something else."""
+
+
+class Lab:
+    """The command line as a user types it, and the database that it writes."""
+
+    def __init__(self, database: Path, **environment: str) -> None:
+        self.database = database
+        self.environment = (
+            os.environ | {"LAB_DB": str(database), "PROFILE": TIER, "NO_COLOR": "1"} | environment
+        )
+        for name in ("MODES", "BLOCKS", "SCALE", "INVENTORY", "DRY_RUN", "RUN", "SUITE", "CLUSTER"):
+            if name not in environment:
+                self.environment.pop(name, None)
+
+    def start(self, *words: str) -> subprocess.Popen:
+        """Start ./task WORDS in a process group of its own."""
+        return subprocess.Popen(
+            [str(paths.ROOT / "task"), *words], env=self.environment, text=True, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    @contextmanager
+    def started(self, *words: str) -> Iterator[subprocess.Popen]:
+        """./task WORDS while the block runs; killed at its end where it still runs."""
+        process = self.start(*words)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+
+    def run(self, *words: str, code: int = 0, seconds: float = 900) -> str:
+        """Run ./task WORDS to its end, which must be `code`; returns what it printed."""
+        process = self.start(*words)
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        print(output)
+        assert process.returncode == code, output
+        return output
+
+    def query(self, sql: str, *arguments: object) -> list[tuple]:
+        """Rows of a SQL statement over the database."""
+        with sqlite3.connect(self.database) as db:
+            return db.execute(sql, arguments).fetchall()
+
+    def wait_for_trials(self, count: int, seconds: float = 300) -> None:
+        """Wait until that many trials are finished."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                (found,) = self.query("SELECT count(*) FROM trial WHERE status IN ('ok', 'failed', 'void')")[
+                    0
+                ]
+            except sqlite3.OperationalError:
+                found = 0
+            if found >= count:
+                return
+            time.sleep(0.2)
+        pytest.fail(f"no {count} finished trials within {seconds} s")
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    return Lab(tmp_path / "lab.sqlite")
+
+
+@pytest.fixture(scope="session")
+def lab_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Lab]:
+    """lab_in(NAME=value, …): a Lab with these variables and a database of its own."""
+    return lambda **environment: Lab(tmp_path_factory.mktemp("lab") / "lab.sqlite", **environment)
+
+
+class Cluster:
+    """The nodes of cluster pair, driven from within a test."""
+
+    def __init__(self) -> None:
+        host.ensure()
+        self.provider = Libvirt(cluster.load_cluster("pair"), print)
+        self.inventory = self.provider.folder / "inventory.yml"
+
+    def do(self, work: Callable[[Libvirt], Coroutine[Any, Any, Any]]) -> Any:
+        """Run `work(provider)` while holding the cluster's lock."""
+
+        async def main() -> Any:
+            try:
+                return await work(self.provider)
+            finally:
+                self.provider.nodes.drop()
+
+        with lock.cluster_lock("pair", "a test"):
+            return asyncio.run(main())
+
+    def clean(self) -> None:
+        """Nodes in their clean state, made if need be."""
+
+        async def work(provider: Libvirt) -> None:
+            await provider.prepare([], print)
+            await provider.revert(provider.clean_snapshot())
+
+        self.do(work)
+
+    def sh(self, script: str, **options) -> dict[str, str]:
+        """What a script prints on each node."""
+
+        async def work(provider: Libvirt) -> dict[str, str]:
+            await provider.nodes.connect()
+            return {name: done.stdout for name, done in (await provider.nodes.sh(script, **options)).items()}
+
+        return self.do(work)
+
+    def converge(self, *variants: Variant) -> None:
+        """Converged snapshots of these variants, and the nodes in the last one's state."""
+
+        async def work(provider: Libvirt) -> None:
+            await provider.prepare(variants, print)
+            await provider.enter(variants[-1])
+
+        self.do(work)
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Cluster:
+    return Cluster()

@@ -1,0 +1,77 @@
+"""The main job on real VMs: verified profile, host and Weave measured, each trial with its proof."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from overlaylab import theory
+
+
+@pytest.fixture(scope="module")
+def measured(lab_in):
+    """One block of host, fastdp and sleeve at 5 Mbit/s."""
+    lab = lab_in(BLOCKS="1", MODES="fastdp,sleeve", SCALE="2")
+    lab.output = lab.run("lab:weave")
+    return lab
+
+
+def test_profile_was_verified_by_sending_and_counting(measured) -> None:
+    checks = measured.query("SELECT name, verdict, expected, measured FROM profile_check")
+    assert {name for name, *_ in checks} == {"rtt-baseline", "rtt-idle", "rtt-loaded", "goodput"}
+    assert {verdict for _, verdict, *_ in checks} <= {"pass", "not-applicable"}
+    goodputs = [(expected, found) for name, _, expected, found in checks if name == "goodput"]
+    assert len(goodputs) == 2, "both directions"
+    for expected, found in goodputs:
+        assert expected == pytest.approx(theory.goodput_theory(5e6, 1500, 0))
+        assert found == pytest.approx(expected, rel=0.01)
+
+
+def test_every_trial_is_ok_and_has_its_proof(measured) -> None:
+    trials = measured.query("SELECT trial_id, overlay, mode, status, reason FROM trial")
+    assert len(trials) == 6
+    assert [(status, reason) for *_, status, reason in trials] == [("ok", None)] * 6
+    for trial_id, *_ in trials:
+        rows = measured.query("SELECT kind, phase, ok FROM evidence WHERE trial_id = ?", trial_id)
+        assert {(kind, phase) for kind, phase, _ in rows} >= {
+            (kind, phase) for kind in ("status", "wire", "mtu") for phase in ("before", "after")
+        } | {("settings", "before"), ("accounting", "after")}
+        assert all(ok for *_, ok in rows)
+
+
+def test_goodput_is_what_headers_leave(measured) -> None:
+    found = dict(
+        measured.query(
+            "SELECT coalesce(mode, overlay), value FROM result"
+            " WHERE metric = 'goodput' AND t_start IS NULL AND quantile IS NULL"
+        )
+    )
+    assert found["host"] == pytest.approx(theory.goodput_theory(5e6, 1500, 0), rel=0.01)
+    ratio = {mode: value / found["host"] for mode, value in found.items()}
+    assert ratio["fastdp"] == pytest.approx(theory.ratio_theory(1500, 50, 1376), abs=0.01)
+    assert ratio["sleeve"] == pytest.approx(theory.ratio_theory(1500, 62, 1438), abs=0.01)
+
+
+def test_the_wire_showed_each_mode(measured) -> None:
+    rows = measured.query(
+        "SELECT mode, observed, expected FROM evidence WHERE kind = 'wire' AND mode IS NOT NULL"
+    )
+    filters = {mode: json.loads(expected)["filter"] for mode, _, expected in rows}
+    assert filters == {"fastdp": "udp port 6784", "sleeve": "udp port 6783"}
+    for _, observed, _ in rows:
+        seen = json.loads(observed)
+        assert seen["encapsulated"] >= 3
+        assert seen["marked"] >= 3
+        assert seen["bare_icmp"] == 0
+
+
+def test_table_is_printed_and_can_be_printed_again(measured) -> None:
+    again = measured.run("results:show")
+    for text in (measured.output, again):
+        for word in ("host", "fastdp", "sleeve", "ratio to host", "emulated CPU"):
+            assert word in text
+
+
+def test_database_is_one_plain_file(measured) -> None:
+    assert measured.query("PRAGMA integrity_check") == [("ok",)]
+    assert [path.name for path in measured.database.parent.iterdir()] == ["lab.sqlite"]

@@ -1,0 +1,60 @@
+"""Roles on real VMs: a second converge changes nothing, a reset leaves no trace, a fallback is noticed."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from overlaylab import ansible, evidence, netstate, overlays, paths
+from overlaylab.model import Variant
+
+FASTDP = Variant("weave", "fastdp")
+ENCRYPTED = Variant("weave", "sleeve", encrypted=True)
+
+
+def states(nodes) -> dict:
+    return {name: netstate.normalise(json.loads(text)) for name, text in nodes.sh(netstate.COLLECT).items()}
+
+
+@pytest.mark.parametrize("variant", [Variant("host"), FASTDP, ENCRYPTED], ids=lambda v: v.key)
+def test_converge_twice_then_reset(nodes, variant: Variant) -> None:
+    nodes.clean()
+    before = states(nodes)
+    arguments = dict(overlays.load(variant.overlay).modes[variant.key].arguments)
+    first = ansible.run_playbook(nodes.inventory, variant.overlay, "converge", arguments)
+    assert sum(first.changed.values()) > 0
+    second = ansible.run_playbook(nodes.inventory, variant.overlay, "converge", arguments)
+    assert second.changed == {"node1": 0, "node2": 0}
+    ansible.run_playbook(nodes.inventory, variant.overlay, "reset", arguments)
+    after = states(nodes)
+    assert {name: netstate.difference(before[name], after[name]) for name in before} == {
+        "node1": [],
+        "node2": [],
+    }
+
+
+def test_fallback_to_sleeve_is_noticed(nodes) -> None:
+    nodes.converge(FASTDP)
+    mode = overlays.load("weave").modes["fastdp"]
+    block = "iptables -I INPUT -p udp --dport 6784 -j DROP"
+    nodes.sh(block)
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        status = json.loads(nodes.sh(evidence.STATUS)["node1"])
+        if status["mode"] == "sleeve":
+            break
+        time.sleep(3)
+    judged = evidence.judge_status("node1", mode, status)
+    assert not judged.ok
+    assert "the data path is sleeve, not fastdp" in judged.reason
+
+
+def test_password_is_nowhere_to_be_read(nodes) -> None:
+    nodes.converge(FASTDP, ENCRYPTED)
+    password = ansible.password_file("weave").read_text().strip()
+    assert ansible.password_file("weave").stat().st_mode & 0o777 == 0o600
+    for name, text in nodes.sh("cat /proc/*/cmdline | tr '\\0' ' '; journalctl --no-pager --quiet").items():
+        assert password not in text, name
+    for log in [*paths.cache().glob("logs/*"), *paths.cache().glob("clusters/*/*.log")]:
+        assert password not in log.read_text(errors="replace"), log.name

@@ -1,0 +1,32 @@
+"""The same measurement on plain SSH hosts: no call to libvirt, reset instead of revert, no trace left."""
+
+from __future__ import annotations
+
+import json
+
+from overlaylab import netstate
+from overlaylab.inventory import Inventory, load_inventory, write_inventory
+
+
+def test_weave_on_ssh_hosts(nodes, lab_in, tmp_path) -> None:
+    nodes.clean()
+    before = {n: netstate.normalise(json.loads(t)) for n, t in nodes.sh(netstate.COLLECT).items()}
+    hosts = tmp_path / "hosts.yml"
+    write_inventory(hosts, Inventory("hosts", "external", load_inventory(nodes.inventory).nodes))
+    # Whoever calls libvirt or Vagrant now fails.
+    shadow = tmp_path / "bin"
+    shadow.mkdir()
+    for name in ("virsh", "vagrant", "qemu-system-x86_64"):
+        (shadow / name).write_text(f"#!/bin/sh\necho {name} was called >&2\nexit 99\n")
+        (shadow / name).chmod(0o755)
+    lab = lab_in(INVENTORY=str(hosts), MODES="fastdp", BLOCKS="1")
+    lab.environment["PATH"] = f"{shadow}:{lab.environment['PATH']}"
+    output = lab.run("lab:weave")
+    assert "was called" not in output
+
+    assert lab.query("SELECT provider, accelerator FROM run") == [("hosts", "tcg")]
+    trials = lab.query("SELECT overlay, status, reason FROM trial ORDER BY trial_id")
+    assert sorted(trials) == [("host", "ok", None)] * 2 + [("weave", "ok", None)] * 2
+    after = {n: netstate.normalise(json.loads(t)) for n, t in nodes.sh(netstate.COLLECT).items()}
+    assert {n: netstate.difference(before[n], after[n]) for n in before} == {"node1": [], "node2": []}
+    assert nodes.sh("systemctl list-units --all --no-legend 'overlaylab-*'") == {"node1": "", "node2": ""}

@@ -1,0 +1,32 @@
+"""After one complete run, no package registry is needed any more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+
+import pytest
+from overlaylab import paths
+
+UNREACHABLE = {
+    name: "http://127.0.0.1:9"  # the discard port, on which nothing listens
+    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "PIP_INDEX_URL")
+} | {"GOPROXY": "off", "GOFLAGS": "-mod=readonly", "PIP_NO_INDEX": "1", "no_proxy": "", "NO_PROXY": ""}
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="a network namespace without networks takes root")
+@pytest.mark.parametrize("words", [["setup"], ["image:build"], ["--list"]], ids=lambda w: w[0])
+def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
+    done = subprocess.run(
+        ["unshare", "--net", str(paths.ROOT / "task"), *words],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_lab_runs_with_every_registry_unreachable(lab_in) -> None:
+    assert shutil.which("vagrant")
+    lab = lab_in(BLOCKS="1", MODES="fastdp", **UNREACHABLE)
+    lab.run("lab:weave")
+    assert lab.query("SELECT DISTINCT status FROM trial") == [("ok",)]
