@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from overlaylab import cluster, host, lock, paths
 from overlaylab.model import Variant
 from overlaylab.providers.libvirt import Libvirt

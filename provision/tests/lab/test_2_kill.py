@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 from overlaylab import paths
 
@@ -42,13 +43,14 @@ def test_interrupt_leaves_nothing_behind(lab_in) -> None:
     assert process.returncode != 0
     assert lab.query("SELECT state FROM run") == [("interrupted",)]
     assert [path.name for path in lab.database.parent.iterdir()] == ["lab.sqlite"]
-    left = [pid for pid in os.listdir("/proc") if pid.isdigit() and _belongs_to(pid, process.pid)]
+    processes = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
+    left = [pid for pid in processes if _belongs_to(pid, process.pid)]
     assert left == []
 
 
-def _belongs_to(pid: str, session: int) -> bool:
+def _belongs_to(pid: int, session: int) -> bool:
     try:
-        return os.getsid(int(pid)) == session
+        return os.getsid(pid) == session
     except (ProcessLookupError, PermissionError):
         return False
 

@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+
 from overlaylab import ansible, evidence, netstate, overlays, paths
 from overlaylab.model import Variant
 

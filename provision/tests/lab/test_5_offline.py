@@ -7,12 +7,18 @@ import shutil
 import subprocess
 
 import pytest
+
 from overlaylab import paths
 
+PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "PIP_INDEX_URL")
 UNREACHABLE = {
-    name: "http://127.0.0.1:9"  # the discard port, on which nothing listens
-    for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "PIP_INDEX_URL")
-} | {"GOPROXY": "off", "GOFLAGS": "-mod=readonly", "PIP_NO_INDEX": "1", "no_proxy": "", "NO_PROXY": ""}
+    # The discard port, on which nothing listens.
+    **dict.fromkeys(PROXIES, "http://127.0.0.1:9"),
+    "GOPROXY": "off",
+    "PIP_NO_INDEX": "1",
+    "no_proxy": "",
+    "NO_PROXY": "",
+}
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="a network namespace without networks takes root")

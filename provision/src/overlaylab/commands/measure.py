@@ -18,7 +18,6 @@ from overlaylab.runner import Clock, Runner, RunStopped, variant_name
 from overlaylab.shaper import Shaper
 from overlaylab.store import Store
 
-
 Result = TypeVar("Result")
 
 
