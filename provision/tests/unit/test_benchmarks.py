@@ -1,6 +1,7 @@
 """Benchmarks: argv, durations, parameters. Their parsers: test_parsers.py."""
 
 import pytest
+
 from overlaylab.benchmarks import base
 
 TCP = {"protocol": "tcp", "duration": "5 s", "omit": "1 s", "streams": 1}

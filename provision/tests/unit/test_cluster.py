@@ -3,6 +3,7 @@
 from ipaddress import IPv4Interface, IPv4Network
 
 import pytest
+
 from overlaylab.cluster import check_routes, load_cluster
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from overlaylab.documents import dotted, parse_document
 from overlaylab.errors import UserError
 from overlaylab.quantities import QuantityError, quantity

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
+
 from overlaylab import documents, overlays
 from overlaylab.benchmarks import base
 from overlaylab.cluster import check_routes, load_cluster, read_cluster

@@ -1,6 +1,7 @@
 """The host's description and the preflight of memory and disk."""
 
 import pytest
+
 from overlaylab import host
 from overlaylab.errors import UserError
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from overlaylab import host_access
 from overlaylab.errors import UserError
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+
 from overlaylab import host_checks
 from overlaylab.commands import doctor
 from overlaylab.host_checks import OK, PROBLEM, WARNING, Check

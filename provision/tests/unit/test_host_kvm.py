@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from overlaylab import host_bootsector, host_kvm
 from overlaylab.host_kvm import Verdict
 

@@ -4,6 +4,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+
 from overlaylab import host_packages
 from overlaylab.errors import UserError
 

@@ -3,6 +3,7 @@
 import sys
 
 import pytest
+
 from overlaylab import host_root
 from overlaylab.errors import UserError
 

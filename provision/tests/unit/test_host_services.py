@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
 from overlaylab import host_services
 from overlaylab.errors import UserError
 from overlaylab.host_services import Service

@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
+
 from overlaylab import overlays
 from overlaylab.documents import parse_document
 from overlaylab.model import Variant

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+
 from overlaylab.benchmarks import base
 from overlaylab.model import Sample
 from overlaylab.parsers import ParseError, iperf3, ping, qperf

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from overlaylab.cluster import load_cluster, read_cluster
 from overlaylab.documents import names_in
 from overlaylab.paths import PROFILES, ROOT

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from overlaylab.benchmarks import base
 from overlaylab.documents import names_in
 from overlaylab.paths import ROOT, SUITES
