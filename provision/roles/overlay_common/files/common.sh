@@ -4,6 +4,7 @@ state=/run/overlaylab/overlay
 
 # What was loaded before the overlay came, once: overlay-reset goes back to it (traces.py).
 record_before() {
+    rm -f "$state/modules.after"
     [ ! -e "$state/modules.before" ] || return 0
     mkdir -p "$state"
     # Asking nft loads its modules: without them there is nothing to ask for.

@@ -54,28 +54,42 @@ def remove_endpoint(name="endpoint"):
     run("ip", "netns", "delete", name)
 
 
+def iptables_rules(table=None):
+    """{variant: lines of iptables-save(8)} of the variants in use: asking the other would load its modules."""
+    found = {}
+    only = ("-t", table) if table else ()
+    if loaded("nf_tables"):
+        found["nft"] = (run("iptables-nft-save", *only) or "").splitlines()
+    if any(loaded(f"iptable_{name}") for name in ((table,) if table else NETFILTER_TABLES)):
+        found["legacy"] = (run("iptables-legacy-save", *only) or "").splitlines()
+    return found
+
+
 def remove_rules(is_own, chain_prefix):
     """Delete iptables rules and chains.
 
     is_own: decides on a line of iptables-save(8); chain_prefix: what the names of own chains begin with.
     """
-    if not (loaded("nf_tables") or loaded("ip_tables")):
-        return []
-    batch, removed, table = [], [], None
-    for line in (run("iptables-save") or "").splitlines():
+    for variant, lines in iptables_rules().items():
+        batch = removal(lines, is_own, chain_prefix)
+        if batch:
+            run(f"iptables-{variant}-restore", "--noflush", stdin="\n".join(batch) + "\n")
+
+
+def removal(lines, is_own, chain_prefix):
+    """Input for iptables-restore(8) that deletes the own rules and chains out of what iptables-save printed."""
+    batch, table, rules, chains = [], "", [], []
+    for line in lines:
         if line.startswith("*"):
             table, rules, chains = line[1:], [], []
-        elif line.startswith(":") and line[1:].startswith(chain_prefix):
+        elif line.startswith(f":{chain_prefix}"):
             chains.append(line[1:].split()[0])
-        elif line.startswith("-A") and not line[3:].startswith(chain_prefix) and is_own(table, line):
+        elif line.startswith("-A ") and not line.startswith(f"-A {chain_prefix}") and is_own(line):
             rules.append("-D" + line[2:])
         elif line == "COMMIT" and (rules or chains):
             flush = [f"-F {chain}" for chain in chains]
             batch += [f"*{table}", *rules, *flush, *(f"-X {chain}" for chain in chains), "COMMIT"]
-            removed += [f"{table}: {rule}" for rule in rules + chains]
-    if batch:
-        run("iptables-restore", "--noflush", "--wait", stdin="\n".join(batch) + "\n")
-    return removed
+    return batch
 
 
 def remove_empty_tables():
@@ -112,24 +126,28 @@ def remove_empty_tables():
         run("nft", "-f", "-", stdin=script)
 
 
-def unload_modules(deadline=5.0):
+def unload_modules(patience=5.0):
     """Unload what was loaded between record_before and record_after (common.sh) and is not in use.
 
-    deadline: seconds to wait for references that the kernel gives up a little later.
+    patience: seconds without progress, while a reference is one that the kernel gives up a little later.
+    True where nothing is left.
     """
     before = _names(_read(f"{STATE}/modules.before"))
     if not before:
-        return
+        return True
     added = (_names(_read(f"{STATE}/modules.after")) or _names(_read("/proc/modules"))) - before
-    end = time.monotonic() + deadline
-    while time.monotonic() < end:
+    added -= KEPT_BY_THE_KERNEL
+    last = time.monotonic()
+    while True:
         rows = [line.split() for line in _read("/proc/modules").splitlines()]
         here = [row for row in rows if row[0] in added]
+        if not here:
+            return True
         idle = [row[0] for row in here if row[2] == "0" and row[3] == "-" and not _carries_rules(row[0])]
-        if not here or (not idle and not _waits(here, added)):
-            return
-        if idle:
-            run("rmmod", *idle)
+        if idle and run("rmmod", *idle) is not None:
+            last = time.monotonic()
+        elif time.monotonic() - last > patience or not any(_waits(row, added) for row in here):
+            return False
         else:
             time.sleep(0.1)
 
@@ -141,9 +159,15 @@ def forget():
             os.remove(f"{STATE}/{name}")
 
 
-def _waits(rows, added):
-    """Whether something may become idle without us: all that uses it is going, too, or nothing says what uses it."""
-    return any(set(row[3].strip("-,").split(",")) - {""} <= added for row in rows)
+# The kernel's own random generator, made when something first asks for random numbers (an IPsec state does):
+# it is kept from then on (crypto/rng.c, crypto_put_default_rng), and so are these modules.
+KEPT_BY_THE_KERNEL = frozenset({"drbg", "jitterentropy_rng", "sha512_generic", "sha3_generic"})
+
+
+def _waits(row, added):
+    """Whether a module may become idle without us: nothing says what uses it, or all that does is going, too."""
+    users = set(row[3].strip("-,").split(",")) - {""}
+    return users <= added
 
 
 def _carries_rules(module):
