@@ -71,7 +71,10 @@ def _message(said: dict) -> str:
     if "censored" in said:
         return "its details are kept back because they may hold a secret"
     if "rc" in said:
-        words = str(said.get("stderr") or said.get("module_stderr") or "").strip() or str(said.get("stdout") or "").strip()
+        words = (
+            str(said.get("stderr") or said.get("module_stderr") or "").strip()
+            or str(said.get("stdout") or "").strip()
+        )
         return words or f"ended with {said['rc']}"
     failed = [item for item in said.get("results", ()) if item.get("failed")]
     if failed:

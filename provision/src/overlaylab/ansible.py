@@ -65,7 +65,9 @@ def run_playbook(
     Raises UserError that names node, task and message where a task fails.
     """
     if verb not in VERBS:
-        raise UserError("verb", f"must be one of {', '.join(VERBS)}", seen=json.dumps(verb), fix="Choose one of them.")
+        raise UserError(
+            "verb", f"must be one of {', '.join(VERBS)}", seen=json.dumps(verb), fix="Choose one of them."
+        )
     nodes = load_inventory(inventory)
     variables = {
         **(arguments or {}),
@@ -181,7 +183,11 @@ def _workspace(nodes: Inventory, variables: Mapping[str, Any]) -> Iterator[tuple
                 )
             )
             # Nodes without a key of their own are looked up where ssh does.
-            files = str(known) if len(keys) == len(nodes.nodes) else f"{known} ~/.ssh/known_hosts /etc/ssh/ssh_known_hosts"
+            files = (
+                str(known)
+                if len(keys) == len(nodes.nodes)
+                else f"{known} ~/.ssh/known_hosts /etc/ssh/ssh_known_hosts"
+            )
             environment["ANSIBLE_SSH_COMMON_ARGS"] = shlex.join(["-o", f"UserKnownHostsFile={files}"])
         yield environment, variables_file
 
@@ -190,13 +196,15 @@ def _error(overlay: str, verb: str, result: PlaybookResult, log: Path) -> UserEr
     where = f"{overlay} {verb}"
     if not result.failures:
         told = " / ".join(line.strip() for line in result.output.strip().splitlines()[-3:]) or "no output"
-        return UserError(where, f"Ansible did not get to the end: {told}", fix=f"The whole output is in {log}.")
+        return UserError(
+            where, f"Ansible did not get to the end: {told}", fix=f"The whole output is in {log}."
+        )
     # The same message from several nodes is told once.
     grouped: dict[tuple[str, str], list[str]] = {}
     for failure in result.failures:
         grouped.setdefault((failure.task, failure.message), []).append(failure.node)
     told = "; ".join(
-        f"{' and '.join(nodes)}: \"{task.rsplit(' : ', 1)[-1]}\" failed: {' '.join(message.split()).rstrip('.')}"
+        f'{" and ".join(nodes)}: "{task.rsplit(" : ", 1)[-1]}" failed: {" ".join(message.split()).rstrip(".")}'
         for (task, message), nodes in grouped.items()
     )
     return UserError(where, told, fix=f"The whole output is in {log}.")

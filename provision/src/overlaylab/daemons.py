@@ -206,14 +206,18 @@ def _check_headers(recipe: Recipe) -> None:
             capture_output=True,
         )
         if trial.returncode:
-            raise UserError(f"daemons of {recipe.name}", f"the C header {header} is needed to build them", fix=fix)
+            raise UserError(
+                f"daemons of {recipe.name}", f"the C header {header} is needed to build them", fix=fix
+            )
 
 
 def _build_error(recipe: Recipe, output: str, work: Path) -> UserError:
     log = work / "build.log"
     log.write_text(output)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    unreachable = re.search(r"dial tcp|lookup .* no such host|connection refused|i/o timeout|proxyconnect", output)
+    unreachable = re.search(
+        r"dial tcp|lookup .* no such host|connection refused|i/o timeout|proxyconnect", output
+    )
     fix = (
         "The first build fetches Go modules: check the network, or set GOPROXY to a mirror that you can reach."
         if unreachable
@@ -225,10 +229,14 @@ def _build_error(recipe: Recipe, output: str, work: Path) -> UserError:
 
 def _go_version() -> str:
     try:
-        answer = subprocess.run(["go", "version"], capture_output=True, text=True, env=os.environ | {"GOTOOLCHAIN": "local"})
+        answer = subprocess.run(
+            ["go", "version"], capture_output=True, text=True, env=os.environ | {"GOTOOLCHAIN": "local"}
+        )
     except FileNotFoundError:
         raise UserError(
-            "go", "the pinned Go compiler must be in the path", fix="Call this through ./task, which installs it."
+            "go",
+            "the pinned Go compiler must be in the path",
+            fix="Call this through ./task, which installs it.",
         ) from None
     return answer.stdout.strip()
 
@@ -248,5 +256,7 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as wrong:
         raise UserError(
-            shown(path), f"must be readable ({wrong.strerror})", fix="Restore it: it pins the daemons' sources."
+            shown(path),
+            f"must be readable ({wrong.strerror})",
+            fix="Restore it: it pins the daemons' sources.",
         ) from None

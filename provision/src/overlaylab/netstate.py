@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 COLLECT = r"""
@@ -110,7 +111,7 @@ def normalise(document: Mapping[str, Any]) -> State:
         "traffic class": _by_device(document["class"], "class"),
         "traffic filter": _by_device(document["filter"], "kind"),
         "nftables": _nft(document["nft"]),
-        "ipset": {line: True for line in _uncommented(document["ipset"])},
+        "ipset": dict.fromkeys(_uncommented(document["ipset"]), True),
         "sysctl": _sysctl(document["sysctl"]),
         "IPsec policy": {" ".join(line.split()): True for line in document["xfrm_policy"] or ()},
         "IPsec state": _security_associations(document["xfrm_state"] or ()),
@@ -231,7 +232,9 @@ def _nft(document: Mapping[str, Any] | None) -> dict[str, Any]:
             plain = _plain(value)
             if kind == "rule":
                 plain["expr"] = ["counter" if "counter" in e else e for e in plain.get("expr", ())]
-                rules.setdefault(f"{value['family']} {value['table']} {value['chain']}", []).append(plain["expr"])
+                rules.setdefault(f"{value['family']} {value['table']} {value['chain']}", []).append(
+                    plain["expr"]
+                )
             elif kind == "chain":
                 objects[f"chain {value['family']} {value['table']} {value['name']}"] = plain
             else:
@@ -272,7 +275,7 @@ def _security_associations(text: Iterable[str]) -> dict[str, Any]:
     found = {}
     for line in text:
         words = shlex.split(line.replace("\\", " "))
-        named = dict(zip(words, words[1:], strict=False))
+        named = dict(pairwise(words))
         keys = ("src", "dst", "proto", "spi", "mode")
         found[" ".join(f"{key} {named[key]}" for key in keys if key in named)] = True
     return found

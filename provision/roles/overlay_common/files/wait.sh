@@ -2,6 +2,7 @@
 # Waits until the overlay says that it is healthy, prints its status. Argument: seconds; the rest: peers'
 # underlay addresses, to name the cause where it does not get there.
 set -u
+# shellcheck source=SCRIPTDIR/common.sh
 . /usr/local/lib/overlaylab/common.sh
 limit=$1; shift
 read -r now _ </proc/uptime

@@ -93,7 +93,9 @@ def underlay(interface: str, address: str) -> list[str]:
     have = [info["local"] for link in links for info in link.get("addr_info", ())]
     if wanted not in have:
         there = ", ".join(have) or "none"
-        return [f"{interface} has not the address {wanted} (it has {there}): correct the inventory or the node"]
+        return [
+            f"{interface} has not the address {wanted} (it has {there}): correct the inventory or the node"
+        ]
     return []
 
 
@@ -134,7 +136,9 @@ def ports(names: list[str]) -> list[str]:
             except OSError as wrong:
                 if wrong.errno != errno.EADDRINUSE:
                     raise
-                problems.append(f"port {name} is taken: `ss -lnp 'sport = {number}'` on the node says by what; stop it")
+                problems.append(
+                    f"port {name} is taken: `ss -lnp 'sport = {number}'` on the node says by what; stop it"
+                )
     return problems
 
 
