@@ -15,7 +15,7 @@ from overlaylab import host, overlays, profile, progress
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
-from overlaylab.model import PlannedTrial, RunRecord, Variant
+from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.plan import HOST, plan_trials, with_host
 from overlaylab.suite import Suite, load_suite
 
@@ -39,12 +39,15 @@ class Request:
     scale: float
     seed: int
     variants: tuple[Variant, ...]
+    role_arguments: JSON
+    written_arguments: str | None
 
     def arguments(self) -> dict:
         """What lab:resume needs to build the same plan."""
         return {
             "overlay": self.overlay,
             "modes": self.modes,
+            "arguments": self.written_arguments,
             "cluster": self.cluster,
             "inventory": str(self.inventory.resolve()) if self.inventory else None,
             "profile": self.profile.name,
@@ -59,6 +62,7 @@ def request(
     overlay: str,
     *,
     modes: str | None = None,
+    arguments: str | None = None,
     cluster: str = "pair",
     inventory: str | None = None,
     profile_name: str | None = None,
@@ -82,7 +86,8 @@ def request(
     profile.check_zones(tier, where)
     if len(where.nodes) < 2:
         raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
-    _check_addresses(overlay, spec, path)
+    own_arguments = overlays.role_arguments(overlay, arguments)
+    _check_addresses(overlays.with_arguments(overlays.load(overlay), own_arguments), spec, path)
     return Request(
         overlay=overlay,
         modes=modes,
@@ -94,10 +99,12 @@ def request(
         scale=scale,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         variants=with_host(chosen, host_variant),
+        role_arguments={overlay: own_arguments} if own_arguments else {},
+        written_arguments=arguments,
     )
 
 
-def _check_addresses(overlay: str, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
+def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
     """Refuse addresses of the lab that the operator already uses for something else."""
     routes = json.loads(
         subprocess.run(["ip", "-j", "route", "show", "table", "all"], capture_output=True).stdout or "[]"
@@ -105,10 +112,10 @@ def _check_addresses(overlay: str, spec: clusters.ClusterSpec, inventory: Path |
     own = _bridges_of(spec.underlay, routes)
     if inventory is None:
         clusters.check_routes(spec, routes, own)
-        overlays.check_ranges(overlays.load(overlay), spec, routes, own)
+        overlays.check_ranges(overlay, spec, routes, own)
     else:
         for node in load_inventory(inventory).nodes:
-            overlays.check_ranges(overlays.load(overlay), node.underlay_address.network, routes, own)
+            overlays.check_ranges(overlay, node.underlay_address.network, routes, own)
 
 
 def _bridges_of(network, routes: Sequence[dict]) -> set[str]:

@@ -6,11 +6,15 @@ No overlay is known by name here: a new one is a new role.
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
 
 from overlaylab.cluster import ClusterSpec
 from overlaylab.documents import Document, load_document, unknown
@@ -226,7 +230,7 @@ def check_ranges(
         return
     underlay = cluster if isinstance(cluster, IPv4Network) else cluster.underlay
     remedy = (
-        f"Choose another range with the role's argument {overlay.range_argument}."
+        f"Choose another range: ARGUMENTS={overlay.range_argument}=10.200.0.0/16, for example."
         if overlay.range_argument
         else "This overlay's range is fixed: choose another underlay network."
     )
@@ -264,3 +268,59 @@ def role_digest(name: str) -> str:
 def _ignored(path: Path) -> bool:
     """What an editor or an interpreter leaves behind is no input."""
     return "__pycache__" in path.parts or path.suffix == ".pyc" or path.name.endswith(("~", ".swp"))
+
+
+def role_arguments(name: str, written: str | None) -> dict[str, Any]:
+    """ARGUMENTS='overlay_weave_mtu=1410 …' as the role takes it: {argument: value}. Raises UserError.
+
+    Known are the role's own options (meta/argument_specs.yml) less those that select a mode.
+    """
+    if not written:
+        return {}
+    yaml = YAML(typ="safe", pure=True)
+    specs = yaml.load((role(name) / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
+    of_modes = {argument for mode in load(name).modes.values() for argument in mode.arguments}
+    known = {
+        option: about
+        for option, about in specs["argument_specs"]["main"]["options"].items()
+        if option.startswith(PREFIX + name.replace("-", "_")) and option not in of_modes
+    }
+    found: dict[str, Any] = {}
+    for word in shlex.split(written):
+        option, equals, text = word.partition("=")
+        if not equals:
+            raise UserError("ARGUMENTS", "must be name=value, with spaces between several", seen=f'"{word}"',
+                            fix=f"Known: {', '.join(known)}.")  # fmt: skip
+        if option not in known:
+            raise unknown("ARGUMENTS", f"must name arguments of the role of {name}", option, known)
+        value = yaml.load(text)
+        kind = known[option].get("type", "str")
+        if not isinstance(value, {"int": int, "bool": bool}.get(kind, str)) or (
+            kind == "int" and value is True
+        ):
+            raise UserError(
+                f"ARGUMENTS: {option}",
+                f"must be of type {kind}",
+                seen=f'"{text}"',
+                fix=str(known[option]["description"]),
+            )
+        found[option] = value
+    return found
+
+
+def with_arguments(overlay: Overlay, arguments: Mapping[str, Any]) -> Overlay:
+    """The overlay as these arguments make it: its address range, where they change it. Raises UserError."""
+    changed = arguments.get(overlay.range_argument) if overlay.range_argument else None
+    if changed is None:
+        return overlay
+    try:
+        return replace(overlay, range=IPv4Network(changed))
+    except ValueError as wrong:
+        raise UserError(f"ARGUMENTS: {overlay.range_argument}", "must be an IPv4 network", seen=f'"{changed}": {wrong}',
+                        fix="Write its first address and length, such as 10.32.0.0/12.") from None  # fmt: skip
+
+
+def arguments_of(variant: Variant, role_arguments: Mapping[str, JSON]) -> dict[str, Any]:
+    """What the variant's role is called with: what selects the mode, and {overlay: arguments} on top."""
+    mode = load(variant.overlay).modes[variant.key]
+    return {**mode.arguments, **role_arguments.get(variant.overlay, {})}

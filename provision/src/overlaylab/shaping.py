@@ -187,6 +187,19 @@ segment() {
 """
 
 
+def mtu_script(interface: str, mtu: int) -> str:
+    """POSIX sh for root on the node: the profile's MTU alone, before an overlay is converged.
+
+    Daemons look at the underlay's MTU when they start; `clear_script` restores what was there before.
+    """
+    return f"""set -eu
+underlay={shlex.quote(interface)}; state={STATE}
+mkdir -p "$state"
+[ -e "$state/mtu" ] || cat /sys/class/net/$underlay/mtu >"$state/mtu"
+ip link set dev $underlay mtu {mtu}
+"""
+
+
 def apply_script(shaping: NodeShaping) -> str:
     """POSIX sh for root on the node: put the profile in force. Prints ``changed`` or ``unchanged``."""
     device = shlex.quote(shaping.interface)

@@ -102,7 +102,7 @@ class Cluster:
 
     def __init__(self) -> None:
         host.ensure()
-        self.provider = Libvirt(cluster.load_cluster("pair"), print)
+        self.provider = Libvirt(cluster.load_cluster("pair"), print, underlay_mtu=1500)
         self.inventory = self.provider.folder / "inventory.yml"
 
     def do(self, work: Callable[[Libvirt], Coroutine[Any, Any, Any]]) -> Any:

@@ -24,6 +24,9 @@ Result = TypeVar("Result")
 @click.command()
 @click.argument("overlay")
 @click.option("--modes", envvar="MODES", help="Modes, comma-separated; default: the overlay's own choice.")
+@click.option(
+    "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
+)
 @click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
 @click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
 @click.option("--inventory", envvar="INVENTORY", help="Measure on these SSH hosts instead of VMs.")
@@ -71,15 +74,16 @@ def print_plan(asked: experiment.Request) -> None:
 
 def provider_for(asked: experiment.Request):
     """The provider that the request asks for."""
+    how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
     if asked.inventory:
         from overlaylab.providers.hosts import Hosts
 
-        return Hosts(asked.inventory, say)
+        return Hosts(asked.inventory, say, **how)
     host.ensure()
     from overlaylab import cluster
     from overlaylab.providers.libvirt import Libvirt
 
-    return Libvirt(cluster.load_cluster(asked.cluster), say)
+    return Libvirt(cluster.load_cluster(asked.cluster), say, **how)
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:

@@ -34,6 +34,7 @@ def command(run_id: str | None, cluster: str) -> None:
     asked = experiment.request(
         arguments["overlay"],
         modes=arguments["modes"],
+        arguments=arguments["arguments"],
         cluster=arguments["cluster"],
         inventory=arguments["inventory"],
         profile_name=arguments["profile"],

@@ -39,8 +39,12 @@ class Hosts:
     snapshots = False
     image = None
 
-    def __init__(self, path: Path, say: Say) -> None:
+    def __init__(
+        self, path: Path, say: Say, *, underlay_mtu: int | None = None, role_arguments: JSON | None = None
+    ) -> None:
         self.path, self.say = path, say
+        self.underlay_mtu = underlay_mtu
+        self.role_arguments = role_arguments or {}
         self._inventory = load_inventory(path)
         self.cluster = self._inventory.name
         self.nodes = Nodes(self._inventory)
@@ -99,6 +103,9 @@ class Hosts:
             with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
                 await self._playbook(self._current, "reset")
             self._current = None
+        if self.underlay_mtu:
+            for node in self.nodes.values():
+                await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
             await self._playbook(variant, "converge")
         self._current = variant
@@ -106,8 +113,8 @@ class Hosts:
         return Entered(revert=0.0, converge=time.monotonic() - started)
 
     async def _playbook(self, variant: Variant, verb: str) -> None:
-        mode = overlays.load(variant.overlay).modes[variant.key]
-        await asyncio.to_thread(ansible.run_playbook, self.path, variant.overlay, verb, dict(mode.arguments))
+        arguments = overlays.arguments_of(variant, self.role_arguments)
+        await asyncio.to_thread(ansible.run_playbook, self.path, variant.overlay, verb, arguments)
 
     async def _clear_profile(self) -> None:
         for node in self.nodes.values():

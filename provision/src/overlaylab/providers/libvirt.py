@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Sequence
 
-from overlaylab import host, image, overlays, paths
+from overlaylab import host, image, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
@@ -32,8 +32,18 @@ class Libvirt:
     name = "libvirt"
     snapshots = True
 
-    def __init__(self, spec: ClusterSpec, say: Say, *, system: str = "debian") -> None:
+    def __init__(
+        self,
+        spec: ClusterSpec,
+        say: Say,
+        *,
+        system: str = "debian",
+        underlay_mtu: int | None = None,
+        role_arguments: JSON | None = None,
+    ) -> None:
         self.spec, self.say = spec, say
+        self.underlay_mtu = underlay_mtu
+        self.role_arguments = role_arguments or {}
         self.cluster = spec.name
         self.system = system
         self.accelerator = host.accelerator()
@@ -79,12 +89,19 @@ class Libvirt:
         return f"clean-{self.key}"
 
     def snapshot(self, variant: Variant) -> str:
-        """Name of the variant's converged snapshot; everything that went in is in its key."""
+        """Name of the variant's converged snapshot; everything that went in is in its two keys.
+
+        The first covers image, cluster and role: where it has changed, the snapshot is of no use any more.
+        The second covers the role's arguments and the underlay's MTU: others may be wanted again.
+        """
         if variant not in self._snapshots:  # once: a role edited during a run does not change the run
-            mode = overlays.load(variant.overlay).modes[variant.key]
-            key = digest(self.key, overlays.role_digest(variant.overlay), variant.key, mode.arguments)
-            self._snapshots[variant] = f"{variant.overlay}-{variant.key}-{key}"
+            arguments = overlays.arguments_of(variant, self.role_arguments)
+            key = digest(variant.key, arguments, self.underlay_mtu)
+            self._snapshots[variant] = f"{self._made_of(variant.overlay)}-{variant.key}-{key}"
         return self._snapshots[variant]
+
+    def _made_of(self, overlay: str) -> str:
+        return f"{overlay}-{digest(self.key, overlays.role_digest(overlay))}"
 
     async def status(self) -> dict[str, str]:
         """State of each node: ``running``, ``shut off``, ``absent``, …"""
@@ -215,23 +232,24 @@ class Libvirt:
         )
         with step(f"converge-{variant.overlay}-{self.accelerator}", text, 40):
             await self.revert(start)
+            if self.underlay_mtu:
+                for node in self.nodes.values():
+                    await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
             await asyncio.to_thread(
                 ansible.run_playbook,
                 self.folder / "inventory.yml",
                 variant.overlay,
                 "converge",
-                dict(mode.arguments),
+                overlays.arguments_of(variant, self.role_arguments),
             )
             await virsh.take_snapshot(self.domains, self.snapshot(variant))
 
     async def _prune(self, have: set[str]) -> None:
         """Delete snapshots whose key is no longer that of any variant: their role or image has changed."""
-        wanted = {self.clean_snapshot()}
-        for name in overlays.names():
-            overlay = overlays.load(name)
-            wanted |= {self.snapshot(overlay.variant(key)) for key in overlay.modes}
-        for name in have - wanted:
-            await virsh.delete_snapshot(self.domains, name)
+        current = (self.clean_snapshot(), *(self._made_of(name) for name in overlays.names()))
+        for name in have:
+            if not name.startswith(current):
+                await virsh.delete_snapshot(self.domains, name)
 
     async def enter(self, variant: Variant) -> Entered:
         return Entered(revert=await self.revert(self.snapshot(variant)), converge=0.0)
