@@ -16,6 +16,11 @@ variable "base_image" {
   description = "Path or URL of the disk to start from; where systems/<system>.base.sh exists, the disk that it made."
 }
 
+variable "disk_size" {
+  type        = string
+  description = "Size of the base's disk, for the box's metadata, e.g. 8192M; the disk is not resized."
+}
+
 variable "base_checksum" {
   type        = string
   default     = "none"
@@ -79,6 +84,7 @@ source "qemu" "node" {
   use_backing_file = false
   skip_compaction  = true
   skip_resize_disk = true
+  disk_size        = var.disk_size
   format           = "qcow2"
   disk_interface   = "virtio"
   disk_cache       = "unsafe"

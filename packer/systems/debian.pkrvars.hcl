@@ -1,6 +1,7 @@
 # Debian 12, made from packages by debian.base.sh: needs no downloaded cloud image.
-system  = "debian"
-release = "12"
+system    = "debian"
+release   = "12"
+disk_size = "8192M"
 kernel_modules = [
   "act_mirred", "act_police", "bridge", "br_netfilter", "cls_flower", "cls_matchall", "cls_u32",
   "dummy", "esp4", "geneve", "ifb", "ip6_tables", "ip_gre", "ip_set", "ip_set_hash_net", "ip_tables",

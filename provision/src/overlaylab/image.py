@@ -141,6 +141,7 @@ def build(system: str = "debian") -> Path:
         if (target / MANIFEST).exists():
             return target
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
+            image_process.end_leftovers(stale)
             image_process.remove(stale)
         with image_process.interruptible(), _workspace(target.parent) as work:
             _build_in(work, system)
@@ -155,7 +156,7 @@ def _build_in(work: Path, system: str) -> None:
     accelerator = host.accelerator()
     key = ensure_key()
     (work / "tmp").mkdir()
-    log = paths.cache() / "images" / f"{system}.log"
+    log = work.parent / f"{system}.log"
     started = datetime.now(UTC)
     environment = {
         "TMPDIR": str(work / "tmp"),

@@ -54,6 +54,7 @@ def run(
             code = process.wait()
         except BaseException:
             _stop(process)
+            log.unlink(missing_ok=True)
             raise
     if code:
         raise UserError(
@@ -92,6 +93,17 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError):  # also whoever is left when the leader is gone
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+
+
+def end_leftovers(folder: Path) -> None:
+    """Kill what a builder that was itself killed left running: processes with ``folder`` in their arguments.
+
+    The folder's name is random, so nobody else's are meant.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # ended meanwhile, or not ours
+            if os.fsencode(folder) in (process / "cmdline").read_bytes():
+                os.kill(int(process.name), signal.SIGKILL)
 
 
 def remove(folder: Path) -> None:
