@@ -1,0 +1,309 @@
+"""Key, manifest and errors of the node image; no build."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from overlaylab import image, image_process
+from overlaylab.commands.image import describe
+from overlaylab.errors import UserError
+
+PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM55grtUy1c89NpybRHZzAV5qv"
+MANIFEST = {
+    "format": 1,
+    "system": "debian",
+    "key": "5d67d1a1bfcd",
+    "box": {"file": "overlaylab.box", "sha256": "b941c8", "bytes": 293_000_000},
+    "built_at": "2026-11-20T13:39:14+00:00",
+    "build_seconds": 100.2,
+    "accelerator": "tcg",
+    "git_commit": None,
+    "os": "Debian GNU/Linux 12 (bookworm)",
+    "kernel": "6.1.0-56-cloud-amd64",
+    "host_key": "ssh-ed25519 AAAA",
+    "modules": ["sch_netem", "vxlan"],
+    "tools": {"tc": "tc utility, iproute2-6.1.0", "iperf3": "iperf 3.12"},
+    "packages": {"iperf3": "3.12-1"},
+}
+
+
+@pytest.fixture
+def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of packer/, and a cache with a key in it."""
+    copy = tmp_path / "packer"
+    shutil.copytree(image.PACKER, copy)
+    monkeypatch.setattr(image, "PACKER", copy)
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache" / "ssh").mkdir(parents=True)
+    (tmp_path / "cache" / "ssh" / "id_ed25519").write_text("private")
+    (tmp_path / "cache" / "ssh" / "id_ed25519.pub").write_text(f"{PUBLIC} somebody@somewhere\n")
+    return copy
+
+
+def test_key_is_a_digest_and_stays(definition: Path) -> None:
+    first = image.image_key("debian")
+    assert len(bytes.fromhex(first)) == 32
+    assert image.image_key("debian") == first
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lab.pkr.hcl",
+        "box.rb",
+        "scripts/services.sh",
+        "scripts/test.sh",
+        "systems/debian.pkrvars.hcl",
+        "systems/debian.packages",
+        "systems/debian.base.sh",
+    ],
+)
+def test_key_changes_with_every_input(definition: Path, name: str) -> None:
+    before = image.image_key("debian")
+    with (definition / name).open("a") as file:
+        file.write("\n")
+    assert image.image_key("debian") != before
+
+
+def test_key_changes_with_a_new_script(definition: Path) -> None:
+    before = image.image_key("debian")
+    (definition / "scripts" / "more.sh").write_text("")
+    assert image.image_key("debian") != before
+
+
+def test_key_changes_when_content_moves_between_files(definition: Path) -> None:
+    (definition / "scripts" / "a.sh").write_text("xy")
+    (definition / "scripts" / "b.sh").write_text("")
+    before = image.image_key("debian")
+    (definition / "scripts" / "a.sh").write_text("x")
+    (definition / "scripts" / "b.sh").write_text("y")
+    assert image.image_key("debian") != before
+
+
+def test_key_changes_with_the_public_key_but_not_with_its_comment(definition: Path) -> None:
+    public = image.public_key_file(image.ensure_key())
+    before = image.image_key("debian")
+    public.write_text(f"{PUBLIC} somebody else\n")
+    assert image.image_key("debian") == before
+    public.write_text(f"{PUBLIC}XX somebody@somewhere\n")
+    assert image.image_key("debian") != before
+
+
+def test_key_ignores_what_does_not_go_in(definition: Path) -> None:
+    before = image.image_key("debian")
+    (definition / "Taskfile.yml").write_text("version: '3'\n")
+    (definition / "systems" / "ubuntu.packages").write_text("iperf3\n")
+    assert image.image_key("debian") == before
+
+
+def test_systems_are_the_var_files(definition: Path) -> None:
+    (definition / "systems" / "ubuntu.pkrvars.hcl").write_text("")
+    assert image.systems() == ["debian", "ubuntu"]
+
+
+def test_unknown_system_names_the_known_ones(definition: Path) -> None:
+    with pytest.raises(UserError) as wrong:
+        image.build("solaris")
+    assert str(wrong.value) == (
+        "SYSTEM: must be one of debian (found: solaris). "
+        "Choose one of them, or add packer/systems/<name>.pkrvars.hcl"
+    )
+
+
+def test_folder_and_box_carry_system_and_key(definition: Path, tmp_path: Path) -> None:
+    name = "debian-" + image.image_key("debian")[:12]
+    assert image.box_path("debian") == tmp_path / "cache" / "images" / name / "overlaylab.box"
+
+
+def test_manifest_is_none_until_built(definition: Path) -> None:
+    assert image.manifest("debian") is None
+    image.folder("debian").mkdir(parents=True)
+    (image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
+    assert image.manifest("debian") == MANIFEST
+
+
+def test_built_image_is_not_built_again(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image.folder("debian").mkdir(parents=True)
+    (image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
+    monkeypatch.setattr(image, "_build_in", lambda *_: pytest.fail("built again"))
+    assert image.build("debian") == image.folder("debian")
+
+
+def test_broken_manifest_says_what_to_remove(definition: Path) -> None:
+    image.folder("debian").mkdir(parents=True)
+    (image.folder("debian") / "manifest.json").write_text("{")
+    with pytest.raises(UserError) as wrong:
+        image.manifest("debian")
+    assert wrong.value.fix == f"Remove the folder {image.folder('debian')} and type `./task image:build`"
+
+
+def test_missing_program_points_to_setup(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        image, "find_program", lambda name: None if name in ("packer", "mmdebstrap") else name
+    )
+    with pytest.raises(UserError) as wrong:
+        image.build("debian")
+    assert str(wrong.value) == (
+        "image:build: needs the programs packer, qemu-system-x86_64, qemu-img, ssh-keygen, mmdebstrap, "
+        "mkfs.ext4, sfdisk, grub-mkimage (found: missing packer, mmdebstrap). "
+        "Type `./task setup`, which installs them"
+    )
+    assert not (image.folder("debian").parent).exists()
+
+
+def test_failed_build_leaves_only_its_log(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(work: Path, system: str) -> None:
+        (work / "base").mkdir()
+        raise UserError("image:build, packer build", "must succeed", fix="Look")
+
+    monkeypatch.setattr(image, "_preflight", lambda system: None)
+    monkeypatch.setattr(image, "_build_in", fail)
+    with pytest.raises(UserError):
+        image.build("debian")
+    assert [path.name for path in image.folder("debian").parent.iterdir()] == [".lock"]
+
+
+def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = image.folder("debian").parent
+    for age, name in enumerate(["debian-new", "debian-old", "debian-older"]):
+        (images / name).mkdir(parents=True)
+        (images / name / "manifest.json").write_text("{}")
+        os.utime(images / name, (1e9 - age, 1e9 - age))
+    (images / ".building-stale").mkdir()
+
+    def make(work: Path, system: str) -> None:
+        (work / "result").mkdir()
+        (work / "result" / "manifest.json").write_text(json.dumps(MANIFEST))
+
+    monkeypatch.setattr(image, "_preflight", lambda system: None)
+    monkeypatch.setattr(image, "_build_in", make)
+    assert image.build("debian") == image.folder("debian")
+    assert sorted(path.name for path in images.iterdir()) == [
+        ".lock",
+        image.folder("debian").name,
+        "debian-new",
+    ]
+    assert image.manifest("debian") == MANIFEST
+
+
+def test_ensure_key_makes_a_private_key_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path))
+    key = image.ensure_key()
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    public = image.public_key_file(key).read_text()
+    assert public.startswith("ssh-ed25519 ")
+    image.public_key_file(key).unlink()
+    content = key.read_bytes()
+    assert image.ensure_key().read_bytes() == content
+    assert image.public_key_file(key).read_text().split()[:2] == public.split()[:2]
+
+
+def test_description_of_a_manifest() -> None:
+    assert describe(MANIFEST, "/cache/overlaylab.box").splitlines() == [
+        "box       /cache/overlaylab.box (293 MB)",
+        "sha256    b941c8",
+        "system    Debian GNU/Linux 12 (bookworm), kernel 6.1.0-56-cloud-amd64, 1 packages",
+        "built     2026-11-20T13:39:14+00:00 in 100 s with tcg, commit unknown",
+        "host key  ssh-ed25519 AAAA",
+        "tested    2 kernel modules, 2 tools: iperf3, tc",
+    ]
+
+
+LOG = """\
+2026-11-20T13:16:25Z: ==> qemu.node: image test failed: kernel module vxlan: not found
+2026-11-20T13:16:25Z: Build 'qemu.node' errored after 1 minute: Script exited with non-zero exit status: 1.
+
+==> Wait completed after 1 minute 25 seconds
+
+==> Builds finished but no artifacts were created.
+"""
+
+
+def test_last_words_leave_out_what_only_says_that_it_ended() -> None:
+    assert image_process.last_words(LOG) == (
+        "2026-11-20T13:16:25Z: ==> qemu.node: image test failed: kernel module vxlan: not found | "
+        "2026-11-20T13:16:25Z: Build 'qemu.node' errored after 1 minute: "
+        "Script exited with non-zero exit status: 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("log", "advice"),
+    [
+        ("E: Failed to fetch …  Temporary failure resolving 'mirror.example'", "check the network"),
+        ("mkfs.ext4: No space left on device", "Free some disk space"),
+        ("E: invalid idmap: /etc/subuid has no entry", "usermod --add-subuids"),
+        ("something else", "the log says more"),
+    ],
+)
+def test_advice_fits_the_log(log: str, advice: str) -> None:
+    assert advice in image_process.advice(log)
+
+
+def test_failing_program_is_a_user_error_with_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with pytest.raises(UserError) as wrong:
+        image_process.run(["sh", "-c", "echo no luck; exit 3"], log, {}, what="base disk")
+    assert wrong.value.where == "image:build, base disk"
+    assert wrong.value.seen == "exit code 3, its last words: no luck"
+    assert str(log) in wrong.value.fix
+    assert log.read_text() == "no luck\n"
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from overlaylab import image_process
+with image_process.interruptible():
+    image_process.run(["sh", "-c", "sleep 600 & echo $! > $0; wait", sys.argv[1]], Path(sys.argv[2]), {}, what="x")
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_ends_the_programs_children_too(tmp_path: Path, number: signal.Signals) -> None:
+    started, log = tmp_path / "pid", tmp_path / "log"
+    builder = subprocess.Popen([sys.executable, "-c", INTERRUPTED, started, log], stderr=subprocess.DEVNULL)
+    _wait_for(lambda: started.exists() and started.read_text().strip() != "")
+    child = int(started.read_text())
+    builder.send_signal(number)
+    assert builder.wait(10) != 0
+    _wait_for(lambda: not _runs(child))
+    assert not log.exists()
+
+
+def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
+    sleeper = [sys.executable, "-c", "import time; time.sleep(600)"]
+    left = subprocess.Popen([*sleeper, str(tmp_path / ".building-x" / "out")])
+    other = subprocess.Popen([*sleeper, str(tmp_path / ".building-y")])
+    try:
+        image_process.end_leftovers(tmp_path / ".building-x")
+        assert left.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _wait_for(condition, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.02)
