@@ -174,7 +174,9 @@ def _build_in(work: Path, system: str) -> None:
         (work / "base").mkdir()
         with step(f"image {system} base", "image: base disk from packages", 60):
             argv = ["sh", str(maker), str(work / "base"), str(public_key_file(key))]
-            image_process.run(argv, log, environment, what="base disk", own_mounts=True)
+            # dpkg looks for a configuration in the home, where root of the namespace may not look.
+            home = {"HOME": str(work / "tmp")}
+            image_process.run(argv, log, {**environment, **home}, what="base disk", own_mounts=True)
         variables["base_image"] = str(work / "base" / "base.raw")
     with step(f"image {system} {accelerator}", f"image: provision, test and pack ({accelerator})", 120):
         argv = ["packer", "build", "-color=false", "-timestamp-ui", *packer_arguments(system, variables)]

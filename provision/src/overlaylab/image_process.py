@@ -16,10 +16,11 @@ from overlaylab.errors import UserError
 GRACE = 20
 """Seconds that Packer has to stop its VM and clean up."""
 
-LOG_LINES = 12
+LOG_LINES = 3
 """How much of a log an error shows."""
 
-NOISE = ("==> Wait completed", "==> Some builds", "==> Builds finished", "--> ", "I: ")
+MARKS = ("E: ", "image test failed:", "errored after", "Error: ", "error:", "mkfs.ext4: ", "grub-mkimage: ")
+"""What apt, mmdebstrap, Packer and the image's own test write before what went wrong."""
 
 
 def run(
@@ -60,16 +61,16 @@ def run(
         raise UserError(
             f"image:build, {what}",
             "must succeed",
-            seen=f"exit code {code}, its last words: {last_words(log.read_text(errors='replace'))}",
+            seen=f"exit code {code}, its log: {last_words(log.read_text(errors='replace'))}",
             fix=advice(log.read_text(errors="replace")) + f" The whole log is {log}",
         )
 
 
 def last_words(text: str) -> str:
-    """The end of a log without the lines that only say that it ended, on one line."""
-    lines = [line.strip() for line in text.splitlines()]
-    telling = [line for line in lines if line and not any(mark in line for mark in NOISE)]
-    return " | ".join(telling[-LOG_LINES:]) or "none"
+    """What a log says went wrong, on one line: its first lines that look like errors, else its end."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    wrong = [line for line in lines if any(mark in line for mark in MARKS)]
+    return " | ".join(wrong[:LOG_LINES] or lines[-LOG_LINES:]) or "none"
 
 
 def advice(text: str) -> str:

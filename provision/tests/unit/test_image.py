@@ -220,28 +220,54 @@ def test_description_of_a_manifest() -> None:
     ]
 
 
-LOG = """\
+PACKER_LOG = """\
+2026-11-20T13:16:16Z: ==> qemu.node: Provisioning with shell script: scripts/test.sh
 2026-11-20T13:16:25Z: ==> qemu.node: image test failed: kernel module vxlan: not found
 2026-11-20T13:16:25Z: Build 'qemu.node' errored after 1 minute: Script exited with non-zero exit status: 1.
-
-==> Wait completed after 1 minute 25 seconds
 
 ==> Builds finished but no artifacts were created.
 """
 
+APT_LOG = """\
+I: running apt-get update...
+Err:1 http://mirror.example/debian bookworm InRelease
+  Temporary failure resolving 'mirror.example'
+E: Failed to fetch http://mirror.example/debian/InRelease  Temporary failure resolving 'mirror.example'
+E: Some index files failed to download. They have been ignored, or old ones used instead.
+E: apt-get update --error-on=any failed
+I: main() received signal PIPE: waiting for setup...
+E: mmdebstrap failed to run
+"""
 
-def test_last_words_leave_out_what_only_says_that_it_ended() -> None:
-    assert image_process.last_words(LOG) == (
-        "2026-11-20T13:16:25Z: ==> qemu.node: image test failed: kernel module vxlan: not found | "
-        "2026-11-20T13:16:25Z: Build 'qemu.node' errored after 1 minute: "
-        "Script exited with non-zero exit status: 1."
-    )
+
+@pytest.mark.parametrize(
+    ("log", "words"),
+    [
+        (
+            PACKER_LOG,
+            "2026-11-20T13:16:25Z: ==> qemu.node: image test failed: kernel module vxlan: not found | "
+            "2026-11-20T13:16:25Z: Build 'qemu.node' errored after 1 minute: "
+            "Script exited with non-zero exit status: 1.",
+        ),
+        (
+            APT_LOG,
+            "E: Failed to fetch http://mirror.example/debian/InRelease  "
+            "Temporary failure resolving 'mirror.example' | "
+            "E: Some index files failed to download. They have been ignored, or old ones used instead. | "
+            "E: apt-get update --error-on=any failed",
+        ),
+        ("one\n\ntwo\nthree\nfour\n", "two | three | four"),
+        ("", "none"),
+    ],
+)
+def test_last_words_tell_what_went_wrong_first(log: str, words: str) -> None:
+    assert image_process.last_words(log) == words
 
 
 @pytest.mark.parametrize(
     ("log", "advice"),
     [
-        ("E: Failed to fetch …  Temporary failure resolving 'mirror.example'", "check the network"),
+        (APT_LOG, "check the network"),
         ("mkfs.ext4: No space left on device", "Free some disk space"),
         ("E: invalid idmap: /etc/subuid has no entry", "usermod --add-subuids"),
         ("something else", "the log says more"),
@@ -256,7 +282,7 @@ def test_failing_program_is_a_user_error_with_its_log(tmp_path: Path) -> None:
     with pytest.raises(UserError) as wrong:
         image_process.run(["sh", "-c", "echo no luck; exit 3"], log, {}, what="base disk")
     assert wrong.value.where == "image:build, base disk"
-    assert wrong.value.seen == "exit code 3, its last words: no luck"
+    assert wrong.value.seen == "exit code 3, its log: no luck"
     assert str(log) in wrong.value.fix
     assert log.read_text() == "no luck\n"
 
