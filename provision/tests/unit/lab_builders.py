@@ -1,0 +1,84 @@
+"""Inventories, states and namespaces that several tests of the core build."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from ipaddress import IPv4Interface
+from pathlib import Path
+
+from overlaylab.inventory import Inventory, InventoryNode
+
+
+def node(number: int, zone: str = "a", ssh_host: str | None = None) -> InventoryNode:
+    """node<number> with the underlay address 192.168.77.1<number>; SSH over another address by default."""
+    return InventoryNode(
+        name=f"node{number}",
+        ssh_host=ssh_host or f"192.168.121.1{number}",
+        ssh_port=22,
+        ssh_user="lab",
+        ssh_key=None,
+        host_key=None,
+        underlay_interface="eth1",
+        underlay_address=IPv4Interface(f"192.168.77.1{number}/24"),
+        zone=zone,
+    )
+
+
+def inventory(*zones: str) -> Inventory:
+    """One node per zone that is named, in that order."""
+    return Inventory("pair", "libvirt", tuple(node(n, zone) for n, zone in enumerate(zones, 1)))
+
+
+def cpu(busy: int, idle: int) -> dict[str, int]:
+    """Ticks as `evidence.state_script` prints them."""
+    names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+    return dict.fromkeys(names, 0) | {"user": busy, "idle": idle}
+
+
+class Namespace:
+    """A network namespace of its own with /run and /sys to match, as a node for scripts that root runs.
+
+    It has eth1 with its peer, and an endpoint namespace with ethwe, whose peer ovl is outside.
+    """
+
+    def __init__(self) -> None:
+        # Ends by itself should the tests be killed.
+        self._holder = subprocess.Popen(["unshare", "--net", "--mount", "sleep", "120"])
+        own = _identity("self")
+        deadline = time.monotonic() + 10
+        while any(a == b for a, b in zip(_identity(str(self._holder.pid)), own, strict=True)):
+            assert time.monotonic() < deadline, "unshare did not start"
+            time.sleep(0.01)
+        self.sh(
+            """
+            mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /run
+            for which in all default; do  # router solicitations would be traffic that nobody sent
+                [ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/$which/disable_ipv6
+            done
+            ip link set lo up
+            ip link add eth1 mtu 9001 type veth peer name peer mtu 9001
+            ip link set eth1 up; ip link set peer up
+            ip netns add endpoint
+            ip link add ovl type veth peer name ethwe netns endpoint
+            """
+        )
+
+    def run(self, script: str) -> subprocess.CompletedProcess[str]:
+        """Run a POSIX sh script in it as root."""
+        inside = ["nsenter", "--target", str(self._holder.pid), "--net", "--mount"]
+        return subprocess.run([*inside, "sh", "-c", script], capture_output=True, text=True, timeout=30)
+
+    def sh(self, script: str) -> str:
+        """Run a script that must exit 0; what it printed."""
+        done = self.run(script)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def close(self) -> None:
+        self._holder.kill()
+        self._holder.wait()
+
+
+def _identity(process: str) -> list[int]:
+    return [Path(f"/proc/{process}/ns/{kind}").stat().st_ino for kind in ("net", "mnt")]

@@ -1,0 +1,172 @@
+"""The scripts that shape a node, run for real in a network namespace of this test's own."""
+
+import json
+import os
+import shutil
+import subprocess
+from dataclasses import replace
+
+import pytest
+from lab_builders import Namespace, inventory
+
+from overlaylab import evidence, overlays, shaping
+from overlaylab.profile import load_profile
+from overlaylab.shaping import NodeShaping, node_shaping, readback_problems
+
+LAB = inventory("a", "a")
+SLOW = {frozenset(("node1", "node2")): 1.0}
+"""A baseline above every target, so that no netem is needed: not every kernel that runs tests has it."""
+
+LOOK = """
+tc -j qdisc show; ip -j -d link; ip netns exec endpoint ip -j -d link
+for device in eth1 peer ovl lo; do ethtool -k $device; done
+for device in ethwe lo; do ip netns exec endpoint ethtool -k $device; done
+"""
+
+
+def told(name: str, **changes) -> NodeShaping:
+    return node_shaping(replace(load_profile(name), **changes), LAB, LAB.nodes[0], SLOW)
+
+
+@pytest.fixture
+def node():
+    if os.geteuid() != 0:
+        pytest.skip("makes a network namespace, which takes root")
+    missing = [name for name in ("unshare", "nsenter", "ip", "tc", "ethtool") if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"takes {', '.join(missing)}")
+    namespace = Namespace()
+    yield namespace
+    namespace.close()
+
+
+def read_back(node: Namespace, shaped: NodeShaping) -> list[str]:
+    return readback_problems(shaped, node.sh(shaping.readback_script("eth1")))
+
+
+def offloads_on(node: Namespace, device: str, within: str = "") -> list[str]:
+    names = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+    lines = node.sh(f"{within} ethtool -k {device}").splitlines()
+    return [name for name in names if f"{name}: on" in lines]
+
+
+def test_a_profile_is_put_in_force_once_and_read_back(node: Namespace) -> None:
+    shaped = told("azure-a1")
+    assert node.sh(shaping.apply_script(shaped)) == "changed\n"
+    assert node.sh(shaping.apply_script(shaped)) == "unchanged\n"
+    assert read_back(node, shaped) == []
+
+
+def test_traffic_is_segmented_on_every_device_that_still_counts_it(node: Namespace) -> None:
+    assert offloads_on(node, "eth1") == ["tcp-segmentation-offload", "generic-segmentation-offload"]
+    node.sh(shaping.apply_script(told("azure-a1")))
+    for device in ("eth1", "ovl"):
+        assert offloads_on(node, device) == []
+    assert offloads_on(node, "ethwe", "ip netns exec endpoint") == []
+    assert offloads_on(node, "lo") != []  # of no use to a tunnel, so left alone
+
+
+def test_clearing_restores_mtu_offloads_and_qdisc_exactly(node: Namespace) -> None:
+    node.sh("ethtool -K ovl tso off; ip link set eth1 mtu 1420")
+    before = node.sh(LOOK)
+    node.sh(shaping.apply_script(told("azure-a3")))
+    assert node.sh(LOOK) != before
+    node.sh(shaping.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+    assert node.sh("ls -A /run/overlaylab") == ""
+
+
+def test_clearing_what_was_never_shaped_does_nothing(node: Namespace) -> None:
+    node.sh("tc qdisc add dev eth1 root handle 7: htb")
+    before = node.sh(LOOK)
+    node.sh(shaping.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+
+
+def test_one_profile_after_another_leaves_nothing_of_the_former(node: Namespace) -> None:
+    before = node.sh(LOOK)
+    node.sh(shaping.apply_script(told("azure-a0")))
+    fresh = node.sh("tc -j qdisc show; tc class show dev eth1; tc -j filter show dev eth1")
+    node.sh(shaping.clear_script("eth1"))
+
+    node.sh(shaping.apply_script(told("azure-a3")))
+    assert node.sh(shaping.apply_script(told("azure-a0"))) == "changed\n"
+    assert node.sh("tc -j qdisc show; tc class show dev eth1; tc -j filter show dev eth1") == fresh
+    assert read_back(node, told("azure-a0")) == []
+    node.sh(shaping.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+
+
+def test_what_somebody_changes_afterwards_is_found(node: Namespace) -> None:
+    shaped = told("azure-a1")
+    node.sh(shaping.apply_script(shaped))
+    node.sh("ip link set eth1 mtu 1400; ethtool -K eth1 tso on gso on")
+    node.sh("tc class change dev eth1 classid 1:1 htb rate 90mbit")
+    assert read_back(node, shaped) == [
+        "eth1 has MTU 1400, not 1500",
+        "eth1 still has tcp generic offload on",
+        "the cap of eth1 is 90000000 bit/s, not 100000000",
+    ]
+    node.sh("tc qdisc del dev eth1 root")
+    assert "the root qdisc of eth1 is ['noqueue'], not htb" in read_back(node, shaped)
+
+
+def test_a_batch_that_tc_refuses_is_no_profile_in_force(node: Namespace) -> None:
+    wrong = replace(told("azure-a1"), zones=(replace(told("azure-a1").zones[0], addresses=("nowhere",)),))
+    assert node.run(shaping.apply_script(wrong)).returncode != 0
+    assert read_back(node, wrong)[0].startswith("the node says that profile none is in force")
+
+
+def test_ssh_leaves_the_cap_behind(node: Namespace) -> None:
+    node.sh(shaping.apply_script(replace(told("azure-a0"), exempt_ssh=True)))
+    filters = json.loads(node.sh("tc -j filter show dev eth1"))
+    found = [(f["pref"], f["options"].get("flowid")) for f in filters if "flowid" in f.get("options", {})]
+    assert found == [(1, "1:2"), (10, "1:10")]
+
+
+def test_counters_of_a_node_are_read(node: Namespace) -> None:
+    node.sh(shaping.apply_script(told("azure-a1")))
+    before = evidence.read_state(node.sh(evidence.state_script("eth1")))
+    assert evidence.qdisc_bytes(before) == 0
+    node.sh("ip addr add 192.168.77.11/24 dev eth1; ping -c 3 -i 0.01 -W 0.1 192.168.77.12 || :")
+    after = evidence.read_state(node.sh(evidence.state_script("eth1")))
+    # Nobody answers: what leaves is ARP, 42 bytes a frame.
+    assert evidence.qdisc_bytes(after) > 0
+    assert evidence.qdisc_bytes(after) % 42 == 0
+    assert after["tx_bytes"] - before["tx_bytes"] >= evidence.qdisc_bytes(after)
+    assert after["uptime"] >= before["uptime"]
+    assert 0 <= evidence.idle_share(before, after) <= 1
+
+
+# -- style ------------------------------------------------------------------------------------------
+
+
+def scripts() -> dict[str, str]:
+    tier = load_profile("azure-a1")
+    wide = replace(tier, between_zones={("any", "any"): 0.002}, jitter=1e-4, loss=0.01)
+    lab = inventory("a", "b", "c")
+    zones = replace(node_shaping(wide, lab, lab.nodes[0], {}), exempt_ssh=True)
+    found = {
+        "apply": shaping.apply_script(told("azure-a1")),
+        "apply-zones": shaping.apply_script(zones),
+        "apply-unsegmented": shaping.apply_script(told("azure-a1", offloads="default", mtu=None, rate=None)),
+        "clear": shaping.clear_script("eth1"),
+        "readback": shaping.readback_script("eth1"),
+        "state": evidence.state_script("eth1"),
+    }
+    for name in overlays.names():
+        for key, mode in overlays.load(name).modes.items():
+            found[f"probe-{name}-{key}"] = evidence.probe_script("eth1", "10.32.0.2", 1376, mode)
+    return found
+
+
+@pytest.mark.parametrize("name", scripts())
+def test_shellcheck_has_nothing_to_say(name: str, tmp_path) -> None:
+    if not shutil.which("shellcheck"):
+        pytest.skip("takes shellcheck: run through ./task")
+    path = tmp_path / f"{name}.sh"
+    path.write_text("#!/bin/sh\n" + scripts()[name])
+    # SC1010: ping's `-M do` is no loop.
+    argv = ["shellcheck", "--format=gcc", "--severity=warning", "--exclude=SC1010", str(path)]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.stdout.replace(str(tmp_path), "") == ""
