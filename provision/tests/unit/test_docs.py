@@ -1,0 +1,152 @@
+"""What the documents say about this checkout: links, tasks, modules, variables, examples."""
+
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from overlaylab.inventory import load_inventory
+from overlaylab.paths import ROOT
+
+PAGES = sorted(
+    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "db" / "README.md", *(ROOT / "docs").glob("*.md")]
+)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SOURCE = ROOT / "provision" / "src" / "overlaylab"
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def outside_code(text: str) -> str:
+    """The text without fenced blocks and code spans, where a bracket is no link."""
+    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """What GitHub makes of a page's headings: lower case, hyphens for blanks, no punctuation."""
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page: Path) -> list[str]:
+    """Relative links whose file or heading does not exist."""
+    broken = []
+    for target in re.findall(r"\]\(([^)\s]+)\)", outside_code(page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        if not file.exists() or (anchor and anchor not in anchors(file)):
+            broken.append(target)
+    return broken
+
+
+def tasks_named(text: str) -> set[str]:
+    """``./task a:b`` and ``./task a``; not ``./task --option`` nor ``./task alone`` outside of code."""
+    code = " ".join(re.findall(r"```.*?```|`[^`\n]+`", text, flags=re.DOTALL))
+    return set(re.findall(r"\./task ([a-z][a-z:-]*)", code))
+
+
+def tasks_of(option: str) -> set[str]:
+    """Names that go-task lists: ``--list`` the public ones, ``--list-all`` all."""
+    done = subprocess.run(["task", option, "--json"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return {task["name"] for task in json.loads(done.stdout)["tasks"]}
+
+
+@pytest.fixture(scope="module")
+def known_tasks() -> set[str]:
+    return tasks_of("--list-all")
+
+
+@pages
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    assert broken_links(page) == []
+
+
+def test_a_broken_link_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One two\n[a](page.md#one-two) [b](#none) [c](none.md) [d](https://x.example) `[e](f)`\n"
+    )
+    assert broken_links(page) == ["#none", "none.md"]
+
+
+@pages
+def test_tasks_that_are_named_exist(page: Path, known_tasks: set[str]) -> None:
+    assert tasks_named(page.read_text(encoding="utf-8")) - known_tasks == set()
+
+
+def test_tasks_are_found_in_code_only() -> None:
+    text = (
+        "./task alone, `./task lab:x`\n```\n./task bench:front-door A=1\n./task --with-tools x\n```\n`./task`"
+    )
+    assert tasks_named(text) == {"lab:x", "bench:front-door"}
+
+
+def test_readme_names_every_public_task() -> None:
+    assert tasks_of("--list") - tasks_named(README) == set()
+
+
+def test_code_map_names_every_module() -> None:
+    table = README.partition("Modules of `provision/src/overlaylab/`")[2].partition("\n## ")[0]
+    named = set()
+    for row in table.splitlines():
+        folder = ""
+        for word in re.findall(r"`([^`]+)`|(;)", row.partition("|")[2].partition("|")[2]):
+            code, semicolon = word
+            if semicolon or (code.endswith("/")):
+                folder = code
+            elif code.endswith(".py"):
+                named.add(folder + code)
+    # An __init__.py speaks for its folder.
+    there = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
+    assert named == there
+
+
+def test_folder_map_names_what_is_there() -> None:
+    table = README.partition("## Where things are")[2].partition("\nModules of")[0]
+    for row in re.findall(r"^\| (`.+?) \|", table, flags=re.MULTILINE):
+        for name in re.findall(r"`([^`]+)`", row):
+            assert (ROOT / name).exists(), name
+
+
+def test_variables_are_those_of_the_commands() -> None:
+    """Every variable in README's table is read somewhere, and measuring reads no other."""
+    table = README.partition("Variables, on the command line")[2].partition("\nA mistake in")[0]
+    named = set(re.findall(r"^\| `([A-Z_]+)` \|", table, flags=re.MULTILINE))
+    read = {
+        name
+        for path in SOURCE.rglob("*.py")
+        for name in re.findall(r'(?:envvar=|environ\.get\()"([A-Z_]+)"', path.read_text(encoding="utf-8"))
+    }
+    assert named - read == set()
+    measure = (SOURCE / "commands" / "measure.py").read_text(encoding="utf-8")
+    assert set(re.findall(r'envvar="([A-Z_]+)"', measure)) - named == set()
+
+
+def test_example_inventory_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (ROOT / "docs" / "ssh-hosts.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id_ed25519").touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    hosts = tmp_path / "hosts.yml"
+    hosts.write_text(example)
+    inventory = load_inventory(hosts)
+    assert (inventory.name, inventory.provider) == ("hosts", "external")
+    assert [(n.name, n.ssh_host, str(n.underlay_address)) for n in inventory.nodes] == [
+        ("node1", "203.0.113.11", "10.0.0.11/24"),
+        ("node2", "203.0.113.12", "10.0.0.12/24"),
+    ]
+    assert [n.host_key is None for n in inventory.nodes] == [True, False]
+
+
+def test_licence_is_apache_2_to_the_letter() -> None:
+    text = (ROOT / "LICENSE").read_bytes()
+    assert hashlib.sha256(text).hexdigest() == (
+        "cfc7749b96f63bd31c3c42b5c471bf756814053e847c10f3eb003417bc523d30"
+    )
