@@ -70,7 +70,8 @@ class Shaper:
 
         async def one(name: str) -> list[str]:
             told = self.told(name)
-            script = f"( {shaping.apply_script(told)} ) >/dev/null || exit\n{shaping.readback_script(told.interface)}"
+            # Not `( … ) || exit`: sh ignores `set -e` in what stands before ||, so a failing tc would go unseen.
+            script = f"( {shaping.apply_script(told)} ) >/dev/null\n[ $? = 0 ] || exit 1\n{shaping.readback_script(told.interface)}"
             return shaping.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
 
         if self.profile.is_none:

@@ -133,11 +133,13 @@ def tc_batch(shaping: NodeShaping) -> str:
     size = f"burst {burst}b cburst {burst}b quantum {quantum}"
     if shaping.overhead:
         size += f" overhead {shaping.overhead}"
-    htb = f"htb rate {rate}bit ceil {rate}bit {size}"
     lines = [
         f"qdisc add dev {device} root handle 1: htb default 10",
-        f"class add dev {device} parent 1: classid 1:1 {htb}",
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit {size}",
     ]
+    # A class may always send its own rate, whatever its parent has left (tc-htb(8)): the zones' rates must
+    # not add up to more than the cap, or traffic to three zones at once would get three times of it.
+    htb = f"htb rate {max(rate // len(shaping.zones), 8)}bit ceil {rate}bit {size}"
     for number, zone in enumerate(shaping.zones):
         minor = 0x10 + number
         lines.append(f"class add dev {device} parent 1:1 classid 1:{minor:x} {htb}")
@@ -176,7 +178,7 @@ _SEGMENT = """
 segment() {
     for link in /sys/class/net/*; do
         device=${link##*/}
-        case $device in lo|eth0|bonding_masters) [ "$device" = "$underlay" ] || continue ;; esac
+        case $1$device in root-lo|root-eth0|endpoint-lo|*-bonding_masters) [ "$device" = "$underlay" ] || continue ;; esac
         [ -e "$link" ] || continue
         [ -e "$state/offloads-$1$device" ] || ethtool -k "$device" 2>/dev/null |
             sed -n 's/^\\(tcp-segmentation-offload\\|generic-segmentation-offload\\|generic-receive-offload\\): \\(on\\|off\\)$/\\1 \\2/p' \\
@@ -208,9 +210,10 @@ def apply_script(shaping: NodeShaping) -> str:
 underlay={device}; state={STATE}; export underlay state
 mkdir -p "$state"
 if [ "$(cat "$state/digest" 2>/dev/null)" = {shaping.digest} ]; then echo unchanged; exit 0; fi
+# What another profile set and this one does not is the node's own again.
+if [ -e "$state/digest" ]; then ({clear_script(shaping.interface)}); mkdir -p "$state"; fi
 [ -e "$state/mtu" ] || cat /sys/class/net/$underlay/mtu >"$state/mtu"
 tc qdisc del dev $underlay root 2>/dev/null || :
-rm -f "$state/digest"
 {f"ip link set dev $underlay mtu {shaping.mtu}" if shaping.mtu else ""}
 {f"tc -batch - <<'BATCH'{chr(10)}{batch}BATCH" if batch else ""}
 {_segment_call() if shaping.segmented else ""}
@@ -298,13 +301,22 @@ def readback_problems(shaping: NodeShaping, printed: str) -> list[str]:
         # tc rounds what it prints to four digits or so.
         if shaping.rate and not (cap and abs(cap / shaping.rate - 1) < 1e-3):
             problems.append(f"the cap of {shaping.interface} is {cap} bit/s, not {shaping.rate:.0f}")
-        delays = [q["options"]["delay"]["delay"] for q in seen["qdisc"] if q["kind"] == "netem"]
-        wanted = [z.delay for z in shaping.zones if z.delay or z.jitter or z.loss]
-        if len(delays) != len(wanted) or any(abs(a - b) > 2e-6 for a, b in zip(delays, wanted, strict=False)):
-            problems.append(f"netem delays {delays} s, not {wanted}")
+        # tc lists qdiscs in no order (the kernel keeps them in a hash), and leaves out what is zero.
+        found = {q["parent"]: _netem(q["options"]) for q in seen["qdisc"] if q["kind"] == "netem"}
+        for number, zone in enumerate(shaping.zones):
+            delay, loss = found.get(f"1:{0x10 + number:x}", (0.0, 0.0))
+            if abs(delay - zone.delay) > 2e-6:
+                problems.append(f"traffic to zone {zone.zone} is delayed by {delay} s, not {zone.delay}")
+            if abs(loss - zone.loss) > 1e-6:
+                problems.append(f"of the packets to zone {zone.zone}, {loss} are lost, not {zone.loss}")
     elif "htb" in roots:
         problems.append(f"{shaping.interface} is still shaped")
     return problems
+
+
+def _netem(options: Mapping) -> tuple[float, float]:
+    """Delay in s and loss as a ratio of a netem, as tc(8) prints its options in JSON."""
+    return options.get("delay", {}).get("delay", 0.0), options.get("loss-random", {}).get("loss", 0.0)
 
 
 def _class_rate(text: str, classid: str) -> float | None:

@@ -126,6 +126,13 @@ def test_batch_of_azure_a1_on_a_pair() -> None:
     )
 
 
+def test_the_rates_of_the_zones_add_up_to_the_cap_and_no_more() -> None:
+    """A class may always send its own rate, whatever its parent has left (tc-htb(8))."""
+    lines = tc_batch(told(A1, inventory("a", "a", "b", "c"), {})).splitlines()
+    rates = [line.split(" rate ")[1].split(" burst")[0] for line in lines if line.startswith("class")]
+    assert rates == ["100000000bit ceil 100000000bit"] + ["33333333bit ceil 100000000bit"] * 3
+
+
 def test_without_delay_the_queue_is_the_classs_own() -> None:
     lines = tc_batch(replace(told(), zones=(replace(ZONE, delay=0.0),))).splitlines()
     assert not [line for line in lines if "netem" in line]
@@ -247,8 +254,11 @@ def test_netems_microseconds_are_near_enough() -> None:
     [
         ({"mtu": 1400}, "eth1 has MTU 1500, not 1400"),
         ({"rate": 100.2e6}, "the cap of eth1 is 100000000 bit/s, not 100200000"),
-        ({"zones": (replace(ZONE, delay=0.000485),)}, "netem delays [0.000482] s, not [0.000485]"),
-        ({"zones": (replace(ZONE, delay=0.0),)}, "netem delays [0.000482] s, not []"),
+        (
+            {"zones": (replace(ZONE, delay=0.000485),)},
+            "traffic to zone a is delayed by 0.000482 s, not 0.000485",
+        ),
+        ({"zones": (replace(ZONE, delay=0.0),)}, "traffic to zone a is delayed by 0.000482 s, not 0.0"),
         (
             {"rate": None, "zones": (replace(ZONE, delay=0.0),)},
             "eth1 is still shaped",
@@ -275,7 +285,7 @@ def test_a_node_that_was_not_shaped_lacks_everything() -> None:
         "eth1 still has tcp generic offload on",
         "the root qdisc of eth1 is ['noqueue'], not htb",
         "the cap of eth1 is None bit/s, not 100000000",
-        "netem delays [] s, not [0.000482]",
+        "traffic to zone a is delayed by 0.0 s, not 0.000482",
     ]
 
 
@@ -283,6 +293,34 @@ def test_three_zones_without_delay() -> None:
     zones = tuple(ZoneClass(name, (f"192.168.77.1{n}",), 0.0, 0.0, 0.0) for n, name in enumerate("bcd", 2))
     shaped = replace(IN_FORCE, rate=5e6, zones=zones)
     assert readback_problems(shaped, recorded("three-zones-5mbit", shaped)) == []
+
+
+def netems(*options: tuple[str, dict]) -> str:
+    """A read-back in which each parent's netem has these options."""
+    settings, cut, classes = recorded("pair-100mbit").partition(shaping._CUT)
+    seen = json.loads(settings)
+    seen["qdisc"] = [q for q in seen["qdisc"] if q["kind"] != "netem"]
+    seen["qdisc"] += [{"kind": "netem", "parent": p, "options": {"limit": 20000, **o}} for p, o in options]
+    return json.dumps(seen) + cut + classes
+
+
+def test_the_netem_of_each_zone_is_known_by_its_class_not_by_its_place() -> None:
+    """tc lists them in the order of the kernel's hash: 11, 10, 12."""
+    zones = [ZoneClass(name, (f"192.168.77.1{n}",), n * 1e-3, 0.0, 0.0) for n, name in enumerate("bcd", 2)]
+    shaped = replace(IN_FORCE, zones=tuple(zones))
+    delays = {f"1:1{n}": {"delay": {"delay": zone.delay, "jitter": 0}} for n, zone in enumerate(zones)}
+    order = [(parent, delays[parent]) for parent in ("1:11", "1:10", "1:12")]
+    shown = netems(*order).replace(IN_FORCE.digest, shaped.digest)
+    assert readback_problems(shaped, shown) == []
+
+
+def test_loss_without_delay_which_tc_then_does_not_print() -> None:
+    shaped = replace(IN_FORCE, zones=(replace(ZONE, delay=0.0, loss=0.01),))
+    shown = netems(("1:10", {"loss-random": {"loss": 0.01, "correlation": 0}}))
+    assert readback_problems(shaped, shown.replace(IN_FORCE.digest, shaped.digest)) == []
+    assert readback_problems(shaped, netems(("1:10", {})).replace(IN_FORCE.digest, shaped.digest)) == [
+        "of the packets to zone a, 0.0 are lost, not 0.01"
+    ]
 
 
 def test_output_that_cannot_be_read_is_a_problem_and_no_traceback() -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -95,6 +96,58 @@ def test_one_profile_after_another_leaves_nothing_of_the_former(node: Namespace)
     assert read_back(node, told("azure-a0")) == []
     node.sh(shaping.clear_script("eth1"))
     assert node.sh(LOOK) == before
+
+
+def test_what_the_former_profile_set_and_the_next_does_not_is_the_nodes_own_again(node: Namespace) -> None:
+    before = node.sh(LOOK)
+    node.sh(shaping.apply_script(told("azure-a1")))
+    plain = told("azure-a0", mtu=None, offloads="default")
+    assert node.sh(shaping.apply_script(plain)) == "changed\n"
+    assert node.sh("cat /sys/class/net/eth1/mtu") == "9001\n"
+    assert offloads_on(node, "eth1") == ["tcp-segmentation-offload", "generic-segmentation-offload"]
+    node.sh(shaping.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+
+
+def test_an_endpoint_whose_device_is_called_eth0_is_segmented_too(node: Namespace) -> None:
+    node.sh("ip netns exec endpoint ip link set ethwe name eth0")
+    node.sh(shaping.apply_script(told("azure-a1")))
+    assert offloads_on(node, "eth0", "ip netns exec endpoint") == []
+
+
+def test_the_cap_holds_for_traffic_to_several_zones_at_once(node: Namespace) -> None:
+    lab = inventory("a", "b", "c", "d")
+    baseline = {frozenset(("node1", f"node{n}")): 1.0 for n in (2, 3, 4)}
+    tier = replace(load_profile("azure-a0"), rate=10e6, between_zones={("any", "any"): 1e-3})
+    node.sh(shaping.apply_script(node_shaping(tier, lab, lab.nodes[0], baseline)))
+    node.sh(
+        """
+        ip address add 192.168.77.11/24 dev eth1
+        read -r mac </sys/class/net/peer/address
+        for n in 2 3 4; do ip neighbour add 192.168.77.1$n lladdr "$mac" dev eth1; done
+        """
+    )
+    sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
+    # 8 ms of burst at the start, for the cap and for each zone, and what comes out of the queues at the end.
+    assert sent * 8 <= 10e6 * (seconds + 0.1)
+
+
+FLOOD = """
+import socket, time
+def received():
+    return int(open("/sys/class/net/peer/statistics/rx_bytes").read())
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+flood.setblocking(False)
+before, started = received(), time.monotonic()
+while time.monotonic() < started + 1:
+    for address in ("192.168.77.12", "192.168.77.13", "192.168.77.14"):
+        try:
+            flood.sendto(bytes(1400), (address, 9))
+        except BlockingIOError:
+            pass
+    time.sleep(0.001)
+print(received() - before, time.monotonic() - started)
+"""
 
 
 def test_what_somebody_changes_afterwards_is_found(node: Namespace) -> None:
