@@ -1,0 +1,155 @@
+"""Nodes that answer from a list instead of over SSH, and what tools on them would print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from lab_builders import cpu
+
+from overlaylab.errors import NodeError
+from overlaylab.inventory import Inventory, InventoryNode
+from overlaylab.ssh import Completed
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+Answer = str | Completed | Exception | Callable[[str], "Answer"]
+"""What a script gets: its output, the whole outcome, an error, or a function of the script that says."""
+
+
+def failed(exit_code: int, stderr: str = "", stdout: str = "") -> Completed:
+    """A command that did not end well."""
+    return Completed(exit_code, stdout, stderr, 0.5)
+
+
+class FakeNode:
+    """Answers a script with the first of `answers` whose key is in it; the node's own before the common ones."""
+
+    def __init__(self, spec: InventoryNode, common: dict[str, Answer]) -> None:
+        self.spec, self.name = spec, spec.name
+        self.answers: dict[str, Answer] = {}
+        self.common = common
+        self.log: list[str] = []
+        self.stdin: list[str | bytes | None] = []
+        self.connected = True
+
+    async def connect(self, timeout: float = 60) -> None:
+        self.connected = True
+
+    def drop(self) -> None:
+        self.connected = False
+
+    async def sh(
+        self, script: str, *, timeout: float = 60, check: bool = True, stdin: str | bytes | None = None
+    ) -> Completed:
+        self.log.append(script)
+        self.stdin.append(stdin)
+        known = [*self.answers.items(), *self.common.items()]
+        answer = next((answer for key, answer in known if key in script), None)
+        assert answer is not None, f"{self.name} has no answer to: {script}"
+        while callable(answer):
+            answer = answer(script)
+        if isinstance(answer, Exception):
+            raise answer
+        done = answer if isinstance(answer, Completed) else Completed(0, answer, "", 0.5)
+        if check and done.exit_code != 0:
+            raise NodeError(f"{self.name}: ended with {done.exit_code}: {done.stderr}")
+        return done
+
+
+class FakeNodes(Mapping[str, FakeNode]):
+    """As `overlaylab.ssh.Nodes`. `answers` are common to all nodes."""
+
+    def __init__(self, inventory: Inventory, answers: dict[str, Answer]) -> None:
+        self.inventory = inventory
+        self.answers = answers
+        self._nodes = {spec.name: FakeNode(spec, answers) for spec in inventory.nodes}
+        self.dropped = 0
+
+    def __getitem__(self, name: str) -> FakeNode:
+        return self._nodes[name]
+
+    def __iter__(self):
+        return iter(self._nodes)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    async def connect(self, timeout: float = 60) -> None:
+        for node in self.values():
+            await node.connect(timeout)
+
+    def drop(self) -> None:
+        self.dropped += 1
+        for node in self.values():
+            node.drop()
+
+    async def sh(self, script: str, *, only: Iterable[str] | None = None, **options) -> dict[str, Completed]:
+        return {name: await self[name].sh(script, **options) for name in (only or self)}
+
+
+# -- what tools print -------------------------------------------------------------------------------
+
+
+def ping(rtts: Iterable[float]) -> str:
+    """`ping -n -D` with these round-trip times, in s."""
+    rtts = list(rtts)
+    lines = [
+        f"[{1795181239 + n * 0.01:.6f}] 64 bytes from 192.168.77.12: icmp_seq={n} ttl=64 time={rtt * 1e3:.3f} ms"
+        for n, rtt in enumerate(rtts, 1)
+    ]
+    end = f"{len(rtts)} packets transmitted, {len(rtts)} received, 0% packet loss, time 10ms"
+    return "\n".join(["PING", *lines, "", end, ""])
+
+
+def iperf3(bits_per_second: float) -> str:
+    """A recorded report of iperf3 with another goodput."""
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    report["end"]["sum_received"]["bits_per_second"] = bits_per_second
+    return json.dumps(report)
+
+
+def qperf(latency_ns: int = 395_000) -> str:
+    """A recorded result of qperf tcp_lat with another latency."""
+    text = (FIXTURES / "qperf" / "0.4.11-tcp_lat.out").read_text()
+    lines = [
+        f"    latency  =  {latency_ns:,} ns" if line.split()[:1] == ["latency"] else line
+        for line in text.splitlines()
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class Counters:
+    """What `evidence.state_script` prints, call after call: `busy` of 100 ticks and `step` bytes each time.
+
+    rx: bytes that the NIC has received for each byte that the peer's qdisc has sent.
+    """
+
+    def __init__(
+        self, *, busy: int = 50, step: int = 1_000_000, rx: float = 1.0, shaped: bool = True
+    ) -> None:
+        self.busy, self.step, self.rx, self.shaped = busy, step, rx, shaped
+        self.calls = 0
+
+    def __call__(self, script: str) -> str:
+        self.calls += 1
+        n = self.calls
+        root = {
+            "kind": "htb" if self.shaped else "noqueue",
+            "handle": "1:",
+            "root": True,
+            "bytes": n * self.step,
+        }
+        return json.dumps(
+            {
+                "cpu": cpu(self.busy * n, (100 - self.busy) * n),
+                "uptime": 10.0 * n,
+                "rx_bytes": round(n * self.step * self.rx),
+                "tx_bytes": n * self.step,
+                "rx_packets": n,
+                "tx_packets": n,
+                "rx_dropped": 0,
+                "qdisc": [root],
+            }
+        )
