@@ -192,12 +192,20 @@ def _table(
                 else (),
             )
         )
-    tools = sorted({" ".join(filter(None, (row["tool"], row["tool_version"]))) for row in rows})
+    tools = sorted({_tool(row["tool"], row["tool_version"]) for row in rows})
     step = max((s for c in cells.values() for s in c.steps), default=None)
     names = ("benchmark", "metric", "unit", "better")
     return Table(
         **{n: first[n] for n in names}, tools=tuple(tools), where=where, step=step, rows=tuple(table)
     )
+
+
+def _tool(name: str, version: str | None) -> str:
+    """The tool's own words on its version where they name it already: ``iperf 3.12 (cJSON 1.7.15)``."""
+    if version is None:
+        return name
+    known = version.lower().startswith(name.rstrip("0123456789"))
+    return version if known else f"{name} {version}"
 
 
 def protocol_of(benchmark: str, parameters: JSON) -> str:

@@ -82,7 +82,7 @@ def apply(name: str, cluster: str, inventory: str | None) -> None:
                 "profile", f"is not in force: {wrong}", fix="Try ./task profile:clear, then apply again"
             )
 
-    _with_nodes(name, cluster, inventory, work)
+    _with_nodes(name, cluster, inventory, work, keep=True)
 
 
 @command.command()
@@ -129,8 +129,13 @@ async def _need_baseline(found: Shaper) -> None:
     await found.nodes.sh("mkdir -p /run/overlaylab; cat >/run/overlaylab/baseline", stdin=text)
 
 
-def _with_nodes(name: str, cluster: str, inventory: str | None, work, overlay: str | None = None) -> None:
-    """Run `work` with a Shaper on nodes that are up; with `overlay`, on that overlay's converged state."""
+def _with_nodes(
+    name: str, cluster: str, inventory: str | None, work, overlay: str | None = None, keep: bool = False
+) -> None:
+    """Run `work` with a Shaper on nodes that are up; with `overlay`, on that overlay's converged state.
+
+    keep: what `work` did stays in force; SSH hosts take it away by themselves when their timer runs out.
+    """
     from overlaylab.model import Variant
     from overlaylab.providers import virsh
 
@@ -138,7 +143,7 @@ def _with_nodes(name: str, cluster: str, inventory: str | None, work, overlay: s
     if inventory:
         from pathlib import Path
 
-        from overlaylab.providers.hosts import Hosts
+        from overlaylab.providers.hosts import PATIENCE, Hosts
 
         provider = Hosts(Path(inventory), say)
     else:
@@ -159,6 +164,11 @@ def _with_nodes(name: str, cluster: str, inventory: str | None, work, overlay: s
                 await virsh.start_networks(provider.networks)
         await provider.nodes.connect()
         await work(Shaper(provider.nodes, tier))
+        if not keep:
+            await provider.leave()
+        elif inventory:
+            await provider.renew()
+            say(f"the hosts take it away by themselves in {readable(PATIENCE)}")
         provider.nodes.drop()
 
     with lock.cluster_lock(provider.cluster, f"profile {name}"):

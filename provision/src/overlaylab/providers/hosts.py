@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from overlaylab import ansible, overlays, shaping
+from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, load_inventory
 from overlaylab.model import JSON, Variant
@@ -25,6 +26,8 @@ TIMER = "overlaylab-deadman"
 PATIENCE = 600
 """Seconds without a word from the runner after which a host cleans itself up."""
 RENEW_EVERY = 120
+TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
+"""Commands that every host needs, besides the benchmarks' tools."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 CLEAR = "/run/overlaylab-clear-profile"
 
@@ -84,6 +87,7 @@ class Hosts:
                 "kernel": kernel,
                 "cpu": model[0] if model else None,
             }
+        await self._check_tools(variants)
         found = {_VIRTUALIZATION.get(facts["virtualization"], "kvm") for facts in self._facts.values()}
         if len(found) > 1:
             raise UserError(
@@ -92,6 +96,21 @@ class Hosts:
             )  # fmt: skip
         self.accelerator = found.pop()
         self._renewing = asyncio.create_task(self._keep_renewing())
+
+    async def _check_tools(self, variants: Sequence[Variant]) -> None:
+        """Refuse hosts that lack a command that measuring or an overlay needs."""
+        wanted = {*TOOLS, *benchmarks.tools()}
+        for variant in variants:
+            wanted |= {*overlays.load(variant.overlay).needs.commands}
+        script = f"for c in {' '.join(sorted(wanted))}; do command -v $c >/dev/null || echo $c; done"
+        for name, done in (await self.nodes.sh(script)).items():
+            if done.stdout.strip():
+                raise UserError(
+                    f"{self.path}: {name}",
+                    "must have the commands that measuring needs",
+                    seen=f"none of these: {', '.join(done.stdout.split())}",
+                    fix="Install them there; on Debian and Ubuntu the packages are mostly called like the command",
+                )
 
     async def enter(self, variant: Variant) -> Entered:
         started = time.monotonic()
@@ -103,13 +122,14 @@ class Hosts:
             with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
                 await self._playbook(self._current, "reset")
             self._current = None
+        # Before anything is changed: the runner may be killed while the overlay converges.
+        await self.renew()
         if self.underlay_mtu:
             for node in self.nodes.values():
                 await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
             await self._playbook(variant, "converge")
         self._current = variant
-        await self.renew()
         return Entered(revert=0.0, converge=time.monotonic() - started)
 
     async def _playbook(self, variant: Variant, verb: str) -> None:
