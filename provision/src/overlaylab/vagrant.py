@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 from overlaylab import paths
@@ -75,6 +76,14 @@ class Vagrant:
             return False
         await self("box", "add", "--name", name, "--provider", self.provider, str(box))
         return True
+
+    def remove_other_boxes(self) -> list[str]:
+        """Delete the lab's boxes but the configured one; prefixes of their volumes in the storage pool."""
+        own = self.environment["OVERLAYLAB_BOX"].replace("/", "-VAGRANTSLASH-")
+        removed = [path for path in (home() / "boxes").glob("overlaylab-VAGRANTSLASH-*") if path.name != own]
+        for path in removed:
+            shutil.rmtree(path)
+        return [f"{path.name}_vagrant_box_image" for path in removed]
 
     async def nodes(
         self, underlays: dict[str, tuple[str, str]], host_key: str | None

@@ -132,14 +132,18 @@ class Libvirt:
         await self._make()
 
     async def _make(self) -> None:
+        pool_path().mkdir(parents=True, exist_ok=True)
+        await virsh.start_pool(pool(), str(pool_path()))
         needed = sum(node.memory_mib for node in self.spec.nodes)
         image.build(self.system)
         # Per node: its changes plus a snapshot of its memory for each mode.
         host.preflight(memory_mib=needed + 512, disk_bytes=len(self.domains) * 4 * 2**30)
+        if not any(name.startswith("overlaylab-") for name in await virsh.domains()):
+            # No node's disk is based on an older box any more.
+            for volume in self.vagrant.remove_other_boxes():
+                await virsh.delete_volume(pool(), volume)
         with step("box-add", f"adding the box of image {self.image[:12]}", 20):
             await self.vagrant.add_box(image.box_path(self.system))
-        pool_path().mkdir(parents=True, exist_ok=True)
-        await virsh.start_pool(pool(), str(pool_path()))
         names = ", ".join(node.name for node in self.spec.nodes)
         estimate = 60 if self.accelerator == "kvm" else 120
         with step(f"vagrant-up-{self.accelerator}", f"bringing up {names} with Vagrant", estimate):

@@ -59,6 +59,13 @@ async def start_pool(name: str, folder: str) -> None:
         await virsh("pool-start", name)
 
 
+async def delete_volume(pool: str, prefix: str) -> None:
+    """Delete the volumes of the pool whose name begins so; none is no error."""
+    for line in (await virsh("vol-list", pool)).splitlines():
+        if line.split()[:1] and line.split()[0].startswith(prefix):
+            await virsh("vol-delete", line.split()[0], "--pool", pool)
+
+
 async def take_snapshot(domains: Iterable[str], name: str) -> None:
     """Snapshot memory and disk of all domains at one moment: none runs while another is saved."""
     names = list(domains)
