@@ -92,7 +92,10 @@ class Shaper:
         parameters = {"count": count, "interval": interval, "payload": 56}
         argv = ping.client_argv(self._address(server), parameters)
         done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
-        samples = ping.parse(done.stdout, done.stderr, done.exit_code, parameters)
+        try:
+            samples = ping.parse(done.stdout, done.stderr, done.exit_code, parameters)
+        except ParseError as error:
+            raise NodeError(f"ping from {client} to {server}: {error}") from error
         return [s.value for s in samples if s.metric == "latency_rtt" and s.t_start is not None]
 
     async def measure_baseline(self) -> list[ProfileCheck]:
@@ -135,7 +138,8 @@ class Shaper:
                 break
             for check in failed:
                 say(f"  attempt {attempt} of {ATTEMPTS}: {readable(check)}")
-                earlier[_place(check)] = f"attempt {attempt} measured {_show(check.measured, check.unit)}"
+                told = f"attempt {attempt} measured {_show(check.measured, check.unit)}"
+                earlier[_place(check)] = "; ".join(filter(None, (earlier.get(_place(check)), told)))
         return checks
 
     async def _verify(self) -> list[ProfileCheck]:
@@ -199,7 +203,8 @@ class Shaper:
 
             done, pings = await asyncio.gather(transfer, later())
         after = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
-        idle_cpu = min(filter(None, map(idle_share, states, after)), default=0.0)
+        # A node that was never idle has 0.0, which is no missing value.
+        idle_cpu = min((share for share in map(idle_share, states, after) if share is not None), default=0.0)
         try:
             samples = tool.parse(done.stdout, done.stderr, done.exit_code, GOODPUT)
         except ParseError as error:

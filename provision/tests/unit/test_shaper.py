@@ -126,6 +126,13 @@ async def test_the_pings_go_over_the_underlay() -> None:
     assert script == "ping -n -D -c 200 -i 0.01 -s 56 -W 2 192.168.77.12"
 
 
+async def test_pings_that_nobody_answers_are_the_nodes_failure() -> None:
+    lost = failed(1, stdout="20 packets transmitted, 0 received, 100% packet loss, time 9ms\n")
+    found = shaper(**{PING: lost})
+    with pytest.raises(NodeError, match="ping from node1 to node2: ping got no reply to 20 requests"):
+        await found.measure_baseline()
+
+
 # -- idle RTT ---------------------------------------------------------------------------------------
 
 
@@ -177,6 +184,8 @@ async def test_the_baselines_own_error_counts_too() -> None:
         (1.011, 50, "fail", "50% of the busier node's CPU was idle"),
         (1.011, 97, "fail", "3% of the busier node's CPU was idle"),  # too much is never the CPU's doing
         (0.5, 97, "not-applicable", "the nodes' CPU carries 48 Mbit/s and no more on this accelerator"),
+        # A node that was never idle.
+        (0.5, 100, "not-applicable", "the nodes' CPU carries 48 Mbit/s and no more on this accelerator"),
         (0.5, 95, "fail", "5% of the busier node's CPU was idle"),
     ],
 )
@@ -271,6 +280,9 @@ async def test_what_fails_three_times_has_failed() -> None:
     checks = await found.prove(said.append)
     assert [c.verdict for c in checks] == ["pass", "pass", "fail", "pass", "fail"]
     assert len(said) == 4  # two checks, in the two attempts that others followed
+    assert checks[2].reason == (
+        "50% of the busier node's CPU was idle; attempt 1 measured 86.08 Mbit/s; attempt 2 measured 86.08 Mbit/s"
+    )
 
 
 async def test_settings_that_do_not_hold_stop_the_proof() -> None:
