@@ -225,7 +225,7 @@ async def test_loaded_rtt_is_bounded_by_queue_and_burst(rtt, busy, verdict) -> N
 
 async def test_an_iperf3_that_fails_is_the_nodes_failure() -> None:
     found = shaper(**{IPERF3: failed(1, "iperf3: unable to connect")})
-    with pytest.raises(NodeError, match="iperf3 from node1 to node2: .*unable to connect"):
+    with pytest.raises(NodeError, match=r"iperf3 from node1 to node2: .*unable to connect"):
         await found._goodput("node1", "node2", None)
 
 

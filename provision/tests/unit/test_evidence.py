@@ -1,0 +1,311 @@
+"""Proof of a data path: reading a probe, and judging it, each way it can go."""
+
+import base64
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import dpkt
+import pytest
+from lab_builders import cpu
+
+from overlaylab import overlays
+from overlaylab.evidence import (
+    _CUT,
+    MARKER,
+    Probe,
+    idle_share,
+    judge_accounting,
+    judge_mtu,
+    judge_status,
+    judge_wire,
+    qdisc_bytes,
+    read_probe,
+)
+from overlaylab.model import Evidence
+from overlaylab.overlays import Mode, Wire
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "evidence"
+HOST = overlays.load("host").modes["host"]
+PLAIN = Mode("tunnel", "tunnel", False, {}, None, 50, Wire("udp port 6784", "visible"))
+SEALED = Mode("tunnel-encrypted", "tunnel", True, {}, None, 84, Wire("esp", "absent"))
+GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, status={})
+PAYLOAD = bytes(16) + MARKER * 10
+
+
+def ip(protocol: int, data: bytes) -> bytes:
+    packet = dpkt.ip.IP(p=protocol, src=b"\xc0\xa8\x4d\x0b", dst=b"\xc0\xa8\x4d\x0c", data=data)
+    packet.len = len(packet)
+    return bytes(dpkt.ethernet.Ethernet(data=packet))
+
+
+def echo(payload: bytes = PAYLOAD) -> bytes:
+    return ip(1, bytes(dpkt.icmp.ICMP(type=8, data=dpkt.icmp.ICMP.Echo(id=1, seq=1, data=payload))))
+
+
+def udp(payload: bytes) -> bytes:
+    return ip(17, bytes(dpkt.udp.UDP(sport=6784, dport=6784, ulen=8 + len(payload), data=payload)))
+
+
+def pcap(*frames: bytes) -> str:
+    file = io.BytesIO()
+    writer = dpkt.pcap.Writer(file, snaplen=256)
+    for frame in frames:
+        writer.writepkt(frame[:256], ts=1.0)
+    return base64.encodebytes(file.getvalue()).decode()
+
+
+def printed(
+    *frames: bytes,
+    received: int = 3,
+    over: str = "1 packets transmitted, 0 received, 100% packet loss",
+    status="{}",
+) -> str:
+    pings = f"3 packets transmitted, {received} received, 0% packet loss, time 100ms"
+    return _CUT.join([f"{pings}\n", f"{over}\n", pcap(*frames), status])
+
+
+# -- reading ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "received", "over", "bare"),
+    [
+        ("bare-icmp", 3, False, 6),  # three pings and their replies
+        ("mtu-too-small", 3, True, 8),
+        ("mtu-too-large", 0, False, 0),  # the node itself refuses them
+        ("nobody-answers", 0, False, 0),  # nobody answers ARP either
+    ],
+)
+def test_recorded_probes(name, received, over, bare) -> None:
+    probe = read_probe((FIXTURES / f"{name}.out").read_text())
+    assert (probe.received, probe.over_mtu_passes) == (received, over)
+    assert (probe.encapsulated, probe.bare_icmp) == (0, bare)
+    assert probe.marked == min(bare, 6)  # the longer ping carries no marker
+    assert probe.status["overlay"] == "host"
+
+
+@pytest.mark.parametrize(
+    ("frames", "encapsulated", "bare", "marked"),
+    [
+        ([], 0, 0, 0),
+        ([udp(bytes(50) + echo())] * 6, 6, 0, 6),
+        ([ip(50, bytes(range(200)))] * 6, 6, 0, 0),
+        ([udp(bytes(100))] * 6 + [echo()] * 2, 6, 2, 2),
+        ([echo(bytes(100))], 0, 1, 0),
+        # At any phase of the repetition, but whole.
+        ([udp(MARKER[5:] + MARKER + MARKER[:3])], 1, 0, 1),
+        ([udp(MARKER[5:] + MARKER[:15])], 1, 0, 0),
+        ([b"\x00" * 10], 1, 0, 0),  # a runt is no ICMP
+    ],
+)
+def test_what_crossed_the_underlay_is_counted(frames, encapsulated, bare, marked) -> None:
+    probe = read_probe(printed(*frames))
+    assert (probe.encapsulated, probe.bare_icmp, probe.marked) == (encapsulated, bare, marked)
+
+
+@pytest.mark.parametrize(
+    ("text", "received"),
+    [
+        ("3 packets transmitted, 3 received, 0% packet loss, time 112ms", 3),
+        ("3 packets transmitted, 2 received, 33% packet loss, time 112ms", 2),
+        ("3 packets transmitted, 0 received, +3 errors, 100% packet loss, time 2045ms", 0),
+        ("3 packets transmitted, 3 received, +1 duplicates, 0% packet loss, time 3ms", 3),
+        ("ping: connect: Network is unreachable", 0),
+        ("", 0),
+    ],
+)
+def test_replies_are_what_pings_summary_says(text, received) -> None:
+    probe = read_probe(_CUT.join([text, text, pcap(), "{}"]))
+    assert (probe.received, probe.over_mtu_passes) == (received, received > 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "sh: tcpdump: not found",
+        _CUT.join(["3 packets transmitted, 3 received", ""]),
+        _CUT.join(["", "", pcap(), "curl: (7) Failed to connect"]),
+        _CUT.join(["", "", pcap(), ""]),
+    ],
+)
+def test_a_probe_that_did_not_get_to_its_end_is_an_error(text) -> None:
+    with pytest.raises(ValueError):
+        read_probe(text)
+
+
+def test_a_capture_that_never_began_shows_nothing() -> None:
+    probe = read_probe(_CUT.join(["3 packets transmitted, 3 received", "", "\n", "{}"]))
+    assert (probe.encapsulated, probe.bare_icmp, probe.marked) == (0, 0, 0)
+    assert not judge_wire("node1", PLAIN, probe).ok
+
+
+# -- the overlay's own word -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "reason"),
+    [
+        (HOST, {"healthy": True, "mode": None, "encrypted": False}, None),
+        (PLAIN, {"healthy": True, "mode": "tunnel", "encrypted": False}, None),
+        (SEALED, {"healthy": True, "mode": "tunnel", "encrypted": True}, None),
+        (
+            PLAIN,
+            {"healthy": True, "mode": "sleeve", "encrypted": False},
+            "the data path is sleeve, not tunnel",
+        ),
+        (SEALED, {"healthy": True, "mode": "tunnel", "encrypted": False}, "traffic is not encrypted"),
+        (PLAIN, {"healthy": True, "mode": "tunnel", "encrypted": True}, "traffic is encrypted"),
+        (
+            PLAIN,
+            {"healthy": False, "reason": "no peers", "mode": None, "encrypted": False},
+            "no peers; the data path is None, not tunnel",
+        ),
+        (PLAIN, {"mode": "tunnel"}, "the overlay says that it is not healthy"),
+    ],
+)
+def test_status(mode, status, reason) -> None:
+    expected = {"mode": mode.mode, "encrypted": mode.encrypted, "healthy": True}
+    assert judge_status("node1", mode, status) == Evidence(
+        "node1", "status", "converge", reason is None, expected, status, reason
+    )
+
+
+# -- the wire ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "seen", "reason"),
+    [
+        (HOST, {"encapsulated": 0, "bare_icmp": 6, "marked": 6}, None),
+        (
+            HOST,
+            {"encapsulated": 0, "bare_icmp": 2, "marked": 3},
+            "2 packets of `icmp` on the underlay for 3 pings",
+        ),
+        (
+            HOST,
+            {"encapsulated": 0, "bare_icmp": 6, "marked": 0},
+            "the payload marker was seen 0 times, not 3",
+        ),
+        (PLAIN, {"encapsulated": 6, "bare_icmp": 0, "marked": 6}, None),
+        (PLAIN, {"encapsulated": 3, "bare_icmp": 0, "marked": 3}, None),
+        (
+            PLAIN,
+            {"encapsulated": 2, "bare_icmp": 0, "marked": 2},
+            "2 packets of `udp port 6784` on the underlay for 3 pings; the payload marker was seen 2 times, not 3",
+        ),
+        (
+            PLAIN,
+            {"encapsulated": 6, "bare_icmp": 6, "marked": 12},
+            "6 pings crossed the underlay without encapsulation",
+        ),
+        (
+            PLAIN,
+            {"encapsulated": 6, "bare_icmp": 0, "marked": 0},
+            "the payload marker was seen 0 times, not 3",
+        ),
+        (SEALED, {"encapsulated": 6, "bare_icmp": 0, "marked": 0}, None),
+        (
+            SEALED,
+            {"encapsulated": 6, "bare_icmp": 0, "marked": 1},
+            "the payload marker was readable in 1 packets that should be encrypted",
+        ),
+        (
+            SEALED,
+            {"encapsulated": 0, "bare_icmp": 0, "marked": 0},
+            "0 packets of `esp` on the underlay for 3 pings",
+        ),
+    ],
+)
+def test_wire(mode, seen, reason) -> None:
+    expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": mode is HOST}
+    assert judge_wire("node1", mode, replace(GOOD, **seen)) == Evidence(
+        "node1", "wire", "converge", reason is None, expected, seen, reason
+    )
+
+
+# -- the MTU ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("received", "over", "reason"),
+    [
+        (3, False, None),
+        (2, False, "2 of 3 pings of 1376 bytes came back: a smaller MTU passes, or none"),
+        (0, False, "0 of 3 pings of 1376 bytes came back: a smaller MTU passes, or none"),
+        (3, True, "1377 bytes pass too: the MTU is larger than 1376"),
+    ],
+)
+def test_mtu(received, over, reason) -> None:
+    probe = replace(GOOD, received=received, over_mtu_passes=over)
+    observed = {"received": received, "sent": 3, "one_byte_more_passes": over}
+    assert judge_mtu("node1", 1376, probe) == Evidence(
+        "node1", "mtu", "converge", reason is None, {"mtu": 1376}, observed, reason
+    )
+
+
+# -- accounting -------------------------------------------------------------------------------------
+
+
+def state(sent: int | None = None, received: int = 0) -> dict:
+    root = (
+        {"kind": "htb", "root": True, "bytes": sent}
+        if sent is not None
+        else {"kind": "noqueue", "root": True}
+    )
+    return {"qdisc": [{"kind": "netem", "bytes": 7, "parent": "1:10"}, root], "rx_bytes": received}
+
+
+@pytest.mark.parametrize(
+    ("sent", "received", "ok"),
+    [
+        (10_000_000, 10_000_000, True),
+        (10_000_000, 10_020_000, True),  # 0.2 %
+        (10_000_000, 9_980_000, True),
+        (10_000_000, 10_020_001, False),
+        (10_000_000, 9_979_999, False),
+        (951_000_000, 1_000_000_000, False),  # super-packets that were counted by one header
+        # Little traffic: the two nodes are not read at the same moment.
+        (46_515, 46_671, True),
+        (46_515, 46_515 + 4096, True),
+        (46_515, 46_515 + 4097, False),
+        (0, 0, False),
+    ],
+)
+def test_bytes_of_the_senders_qdisc_and_the_receivers_nic_agree(sent, received, ok) -> None:
+    start = 5_000_000_000
+    found = judge_accounting(
+        "node1", state(start), state(start + sent), state(0, 77), state(0, 77 + received)
+    )
+    assert (found.node, found.kind, found.phase, found.ok) == ("node1", "accounting", "after", ok)
+    assert found.observed["qdisc_bytes"] == sent
+    assert found.observed["peer_rx_bytes"] == received
+    assert found.observed["ratio"] == (pytest.approx(received / sent) if sent else None)
+    words = f"the sender's qdisc counted {sent} bytes, the receiver's NIC {received}"
+    assert found.reason == (None if ok else words)
+
+
+def test_nothing_is_accounted_for_where_nothing_is_shaped() -> None:
+    assert qdisc_bytes(state()) is None
+    assert qdisc_bytes(state(12)) == 12
+    assert judge_accounting("node1", state(), state(), state(), state()) is None
+    assert judge_accounting("node1", state(1), state(), state(), state()) is None
+
+
+# -- CPU --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("busy", "idle", "waiting", "share"),
+    [(75, 25, 0, 0.25), (0, 50, 50, 1.0), (100, 0, 0, 0.0), (0, 0, 0, None)],
+)
+def test_idle_share_counts_waiting_for_the_disk_as_idle(busy, idle, waiting, share) -> None:
+    before = {"cpu": cpu(1000, 2000)}
+    after = {"cpu": cpu(1000 + busy, 2000 + idle) | {"iowait": waiting}}
+    assert idle_share(before, after) == share
+
+
+def test_the_marker_is_the_longest_pattern_that_ping_takes() -> None:
+    assert len(MARKER) == 16
