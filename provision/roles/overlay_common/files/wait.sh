@@ -8,7 +8,8 @@ limit=$1; shift
 read -r now _ </proc/uptime
 end=$((${now%.*} + limit))
 while :; do
-    status=$(/usr/local/lib/overlaylab/overlay-status)
+    # A status that cannot be read does not become right by waiting.
+    status=$(/usr/local/lib/overlaylab/overlay-status) || exit 1
     case $status in *'"healthy":true'*) record_after; echo "$status"; exit 0 ;; esac
     read -r now _ </proc/uptime
     [ "${now%.*}" -lt "$end" ] || break
