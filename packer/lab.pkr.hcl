@@ -119,6 +119,11 @@ build {
   }
 
   provisioner "shell" {
+    script          = "scripts/clean.sh"
+    execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
+  }
+
+  provisioner "shell" {
     script          = "scripts/test.sh"
     execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
     environment_vars = [
@@ -132,11 +137,6 @@ build {
     direction   = "download"
     source      = "/tmp/report.json"
     destination = "${var.output_directory}/report.json"
-  }
-
-  provisioner "shell" {
-    script          = "scripts/clean.sh"
-    execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
   }
 
   post-processor "vagrant" {

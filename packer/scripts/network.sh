@@ -8,8 +8,8 @@ cat >/etc/systemd/network/10-management.network <<'CONF'
 Name=eth0
 [Network]
 DHCP=ipv4
-LinkLocalAddressing=ipv6
 IPv6AcceptRA=no
+KeepConfiguration=yes
 [DHCPv4]
 # Clones share everything but their MAC address.
 ClientIdentifier=mac
@@ -21,7 +21,12 @@ Name=eth1
 [Link]
 Unmanaged=yes
 CONF
-# Restarting networkd must not take away what an overlay has set (networkd.conf(5)).
+# Restarting networkd must not take away what an overlay has set on these two links: routes and
+# addresses (systemd.network(5), KeepConfiguration), rules and routes elsewhere (networkd.conf(5)).
+# Router solicitations have no place on a measured link.
+install -d /etc/systemd/network/50-vagrant-eth1.network.d
+printf '[Network]\nKeepConfiguration=yes\nIPv6AcceptRA=no\n' \
+    >/etc/systemd/network/50-vagrant-eth1.network.d/overlaylab.conf
 cat >/etc/systemd/networkd.conf.d/overlaylab.conf <<'CONF'
 [Network]
 ManageForeignRoutes=no
@@ -30,5 +35,3 @@ CONF
 # udev would give virtual links MAC addresses of its own (systemd.link(5), MACAddressPolicy); daemons
 # that set one lose the race. The name policy goes with it: net.ifnames=0 says the same.
 ln -sf /dev/null /etc/systemd/network/99-default.link
-# An offline lab has no name server; without this file every look-up would wait for a time-out.
-[ -e /etc/resolv.conf ] || : >/etc/resolv.conf
