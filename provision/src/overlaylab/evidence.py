@@ -48,7 +48,8 @@ def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> st
     return f"""
 folder=$(mktemp -d)
 trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
-tcpdump -i {interface} -n -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
+# --immediate-mode: else the kernel keeps packets up to a second, and they are lost when the capture ends.
+tcpdump -i {interface} -n --immediate-mode -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
 capture=$!
 waited=0
 until grep -q 'listening on' "$folder/said"; do
@@ -87,14 +88,16 @@ def read_probe(printed: str) -> Probe:
     pinged, over, wire, status = parts
     encapsulated = bare = marked = 0
     raw = base64.b64decode(wire)
-    if raw:
-        for _, frame in dpkt.pcap.Reader(io.BytesIO(raw)):
-            if _is_bare_icmp(frame):
-                bare += 1
-            else:
-                encapsulated += 1
-            # Twice in a row at any phase: a single match could be chance or a cut.
-            marked += MARKER in frame
+    try:
+        frames = [frame for _, frame in dpkt.pcap.Reader(io.BytesIO(raw))] if raw else []
+    except (dpkt.Error, ValueError) as error:
+        raise ValueError(f"the capture is cut short: {len(raw)} bytes") from error
+    for frame in frames:
+        if _is_bare_icmp(frame):
+            bare += 1
+        else:
+            encapsulated += 1
+        marked += MARKER in frame  # at any phase: the payload repeats it
     return Probe(
         received=_received(pinged),
         over_mtu_passes=_received(over) > 0,

@@ -135,6 +135,17 @@ def test_a_probe_that_did_not_get_to_its_end_is_an_error(text) -> None:
         read_probe(text)
 
 
+@pytest.mark.parametrize("kept", [1, 10, 24 + 8, 24 + 16 + 5])
+def test_a_capture_that_was_cut_is_an_error_or_what_is_left_of_it(kept) -> None:
+    whole = base64.b64decode(pcap(echo()))
+    text = printed().replace(pcap(), base64.b64encode(whole[:kept]).decode())
+    if kept > 24 + 16:
+        assert read_probe(text).encapsulated == 1  # too short to be ICMP for certain
+    else:
+        with pytest.raises(ValueError, match=f"the capture is cut short: {kept} bytes"):
+            read_probe(text)
+
+
 def test_a_capture_that_never_began_shows_nothing() -> None:
     probe = read_probe(_CUT.join(["3 packets transmitted, 3 received", "", "\n", "{}"]))
     assert (probe.encapsulated, probe.bare_icmp, probe.marked) == (0, 0, 0)

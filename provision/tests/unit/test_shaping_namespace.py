@@ -191,6 +191,34 @@ def test_counters_of_a_node_are_read(node: Namespace) -> None:
     assert 0 <= evidence.idle_share(before, after) <= 1
 
 
+ENDPOINT = """
+ip address add 10.9.0.1/24 dev ovl; ip link set ovl up
+ip -n endpoint address add 10.9.0.2/24 dev ethwe; ip -n endpoint link set ethwe up; ip -n endpoint link set lo up
+mount -t tmpfs tmpfs /usr/local/lib; mkdir /usr/local/lib/overlaylab
+printf '#!/bin/sh\\necho {}' >/usr/local/lib/overlaylab/overlay-status
+chmod +x /usr/local/lib/overlaylab/overlay-status
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "mtu", "received", "over", "bare"),
+    [
+        ("10.9.0.1", 1500, 3, False, 6),
+        # The ping of one byte more is answered at once, and the capture ends soon after the last packet.
+        ("10.9.0.1", 1400, 3, True, 8),
+        ("10.9.0.1", 1501, 0, False, 0),
+    ],
+)
+def test_a_probe_sees_every_ping_on_the_wire(node: Namespace, address, mtu, received, over, bare) -> None:
+    if not shutil.which("tcpdump"):
+        pytest.skip("takes tcpdump")
+    node.sh(ENDPOINT)
+    mode = overlays.load("host").modes["host"]
+    probe = evidence.read_probe(node.sh(evidence.probe_script("ovl", address, mtu, mode)))
+    assert (probe.received, probe.over_mtu_passes, probe.bare_icmp) == (received, over, bare)
+    assert (probe.marked, probe.encapsulated) == (min(bare, 6), 0)
+
+
 # -- style ------------------------------------------------------------------------------------------
 
 
