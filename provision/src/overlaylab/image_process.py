@@ -38,9 +38,12 @@ def run(
     own_mounts: as root, give it mounts and process ids of its own, which the kernel takes back at its end
     (mmdebstrap mounts /proc and /sys below the new root, and does so in the host's view).
     """
-    wrapper = ["setpriv", "--pdeathsig", "TERM", "--"]
     if own_mounts and os.geteuid() == 0:
+        # unshare(1) ignores the milder signals; its own end is the end of all that it started.
+        wrapper = ["setpriv", "--pdeathsig", "KILL", "--"]
         wrapper += ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    else:
+        wrapper = ["setpriv", "--pdeathsig", "TERM", "--"]
     with log.open("w") as output:
         process = subprocess.Popen(
             [*wrapper, *argv],
