@@ -93,8 +93,11 @@ def removal(lines, is_own, chain_prefix):
 
 
 def remove_empty_tables():
-    """Delete the chains and tables that iptables-nft made on the way, where nobody else has put a rule in."""
-    if not loaded("nf_tables"):
+    """Delete the chains and tables that iptables-nft made on the way, where nobody else has put a rule in.
+
+    Without a record of what was there before, an empty chain may be anybody's.
+    """
+    if not loaded("nf_tables") or not os.path.exists(f"{STATE}/chains.before"):
         return
     before_chains, before_tables = set(), set()
     for item in _nft_objects(_read(f"{STATE}/chains.before")):
