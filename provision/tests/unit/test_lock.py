@@ -1,0 +1,80 @@
+"""One command at a time per cluster."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from overlaylab.errors import UserError
+from overlaylab.lock import cluster_lock
+
+HOLDER = """
+import time
+from overlaylab.lock import cluster_lock
+with cluster_lock("pair", "measuring weave"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder(own_cache):
+    """Another process that holds the lock of the cluster pair."""
+    process = subprocess.Popen([sys.executable, "-c", HOLDER], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "held\n"
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_second_command_is_refused_with_the_owners_name(holder) -> None:
+    with pytest.raises(UserError) as wrong, cluster_lock("pair", "bringing nodes up"):
+        pass
+    assert (wrong.value.where, wrong.value.rule) == ("cluster pair", "is used by one command at a time")
+    assert str(wrong.value.seen).startswith(f"process {holder.pid}, measuring weave, since 20")
+    assert str(wrong.value.seen).endswith(" UTC")
+
+
+def test_refusing_leaves_the_owners_name_for_the_next(holder, own_cache) -> None:
+    for _ in range(2):
+        with pytest.raises(UserError, match="measuring weave"), cluster_lock("pair", "bringing nodes up"):
+            pass
+    assert json.loads((own_cache / "clusters" / "pair" / "lock").read_text())["pid"] == holder.pid
+
+
+def test_another_cluster_is_free(holder) -> None:
+    with cluster_lock("trio", "measuring weave"):
+        pass
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_lock_ends_with_its_owner_however_it_ends(holder, own_cache, how) -> None:
+    holder.send_signal(how)
+    holder.wait(timeout=10)
+    with cluster_lock("pair", "resuming"):
+        owner = json.loads((own_cache / "clusters" / "pair" / "lock").read_text())
+        assert (owner["pid"], owner["purpose"]) == (os.getpid(), "resuming")
+
+
+def test_a_lock_can_be_had_again_in_the_same_process(own_cache) -> None:
+    for _ in range(2):
+        with cluster_lock("pair", "measuring"):
+            pass
+    assert (own_cache / "clusters" / "pair" / "lock").read_text() == ""
+
+
+def test_an_error_inside_gives_the_lock_back(own_cache) -> None:
+    with pytest.raises(ZeroDivisionError), cluster_lock("pair", "measuring"):
+        raise ZeroDivisionError
+    with cluster_lock("pair", "again"):
+        pass
+
+
+def test_an_owner_that_has_not_said_its_name_yet_is_another_process(holder, own_cache) -> None:
+    (own_cache / "clusters" / "pair" / "lock").write_text("")
+    with pytest.raises(UserError, match="found: another process"), cluster_lock("pair", "again"):
+        pass
