@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from typing import Any
 
 COLLECT = r"""
@@ -113,7 +111,7 @@ def normalise(document: Mapping[str, Any]) -> State:
         "nftables": _nft(document["nft"]),
         "ipset": dict.fromkeys(_uncommented(document["ipset"]), True),
         "sysctl": _sysctl(document["sysctl"]),
-        "IPsec policy": {" ".join(line.split()): True for line in document["xfrm_policy"] or ()},
+        "IPsec policy": {" ".join(line.replace("\\", " ").split()): True for line in document["xfrm_policy"] or ()},
         "IPsec state": _security_associations(document["xfrm_state"] or ()),
     }
     for name in ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy"):
@@ -272,10 +270,6 @@ def _sysctl(text: Iterable[str] | None) -> dict[str, Any]:
 
 def _security_associations(text: Iterable[str]) -> dict[str, Any]:
     """Addresses, protocol and index of each; replay windows and lifetimes run on."""
-    found = {}
-    for line in text:
-        words = shlex.split(line.replace("\\", " "))
-        named = dict(pairwise(words))
-        keys = ("src", "dst", "proto", "spi", "mode")
-        found[" ".join(f"{key} {named[key]}" for key in keys if key in named)] = True
-    return found
+    pattern = r"src (\S+) dst (\S+)\s+proto (\S+) spi (\S+) .*?mode (\S+)"
+    found = (re.match(pattern, line.replace("\\", " ")) for line in text)
+    return {f"{m[3]} {m[1]} to {m[2]} spi {m[4]} mode {m[5]}": True for m in found if m}
