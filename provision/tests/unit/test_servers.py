@@ -1,5 +1,6 @@
 """Servers of the benchmark tools: the script that starts them, and its words when it cannot."""
 
+import asyncio
 import shlex
 import subprocess
 
@@ -43,7 +44,9 @@ class Machine:
     async def sh(self, script: str, *, check: bool = True, timeout: float = 60) -> Completed:
         path = f"{self.folder / 'bin'}:/usr/bin:/bin"
         argv = ["sh", "-c", script]
-        done = subprocess.run(argv, cwd=self.folder, env={"PATH": path}, capture_output=True, text=True)
+        done = await asyncio.to_thread(
+            subprocess.run, argv, cwd=self.folder, env={"PATH": path}, capture_output=True, text=True
+        )
         return Completed(done.returncode, done.stdout, done.stderr, 0.1)
 
     def started(self) -> list[str]:
