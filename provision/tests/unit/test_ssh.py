@@ -22,6 +22,7 @@ class Sshd:
 
     def __init__(self) -> None:
         self.commands: list[str] = []
+        self.sleeping = asyncio.Event()
         self.connections: list[asyncssh.SSHServerConnection] = []
         self.listener: asyncssh.SSHAcceptor | None = None
         self.locals: list[asyncio.subprocess.Process] = []
@@ -39,6 +40,8 @@ class Sshd:
 
     async def _run(self, process: asyncssh.SSHServerProcess) -> None:
         self.commands.append(process.command or "")
+        if "sleep 30" in self.commands[-1]:
+            self.sleeping.set()
         local = await asyncio.create_subprocess_shell(
             (process.command or "").removeprefix("sudo -n "),
             stdin=asyncio.subprocess.PIPE,
@@ -196,8 +199,7 @@ async def test_a_connection_that_breaks_is_a_failing_node_and_the_next_command_c
 ) -> None:
     await node.sh("true")
     command = asyncio.create_task(node.sh("sleep 30"))
-    while not any("sleep 30" in c for c in sshd.commands):
-        await asyncio.sleep(0.01)
+    await sshd.sleeping.wait()
     sshd.connections[0].abort()
     with pytest.raises(NodeError, match="node1: the SSH connection broke"):
         await command
