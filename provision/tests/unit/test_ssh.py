@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import time
 from dataclasses import replace
@@ -42,8 +43,8 @@ class Sshd:
         self.commands.append(process.command or "")
         if "sleep 30" in self.commands[-1]:
             self.sleeping.set()
-        local = await asyncio.create_subprocess_shell(
-            (process.command or "").removeprefix("sudo -n "),
+        local = await asyncio.create_subprocess_exec(
+            *shlex.split((process.command or "").removeprefix("sudo -n ")),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
