@@ -111,7 +111,9 @@ def normalise(document: Mapping[str, Any]) -> State:
         "nftables": _nft(document["nft"]),
         "ipset": dict.fromkeys(_uncommented(document["ipset"]), True),
         "sysctl": _sysctl(document["sysctl"]),
-        "IPsec policy": {" ".join(line.replace("\\", " ").split()): True for line in document["xfrm_policy"] or ()},
+        "IPsec policy": {
+            " ".join(line.replace("\\", " ").split()): True for line in document["xfrm_policy"] or ()
+        },
         "IPsec state": _security_associations(document["xfrm_state"] or ()),
     }
     for name in ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy"):

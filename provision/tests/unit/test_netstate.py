@@ -99,7 +99,9 @@ def changed_sysctl(document):
 
 
 def second_default_route(document):
-    document["route4"].append({"dst": "default", "gateway": "192.168.77.1", "dev": "eth1", "table": "77", "flags": []})
+    document["route4"].append(
+        {"dst": "default", "gateway": "192.168.77.1", "dev": "eth1", "table": "77", "flags": []}
+    )
 
 
 def lost_rule(document):
@@ -107,7 +109,9 @@ def lost_rule(document):
 
 
 def shaped(document):
-    document["qdisc"].append({"kind": "htb", "handle": "1:", "dev": "eth1", "root": True, "options": {"r2q": 10}})
+    document["qdisc"].append(
+        {"kind": "htb", "handle": "1:", "dev": "eth1", "root": True, "options": {"r2q": 10}}
+    )
     document["class"]["eth1"] = [{"class": "htb", "handle": "1:1", "rate": 12500000}]
 
 

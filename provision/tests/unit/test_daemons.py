@@ -1,0 +1,176 @@
+"""Pinned builds of daemons: keys, the go command, the cache, and what is told when a build cannot be made."""
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from overlaylab import daemons, overlays
+from overlaylab.commands.daemons import command
+from overlaylab.errors import UserError
+
+GO = """#!/bin/sh
+# Stands in for go: `go version`, and `go build … -o out/ PACKAGE…`, which writes a file for each package.
+[ "$1" != version ] || { echo "go version go1.27.3 linux/amd64"; exit 0; }
+echo "$CGO_ENABLED $GOFLAGS $*" >>"$GO_CALLS"
+[ ! -e "$GO_CALLS.fails" ] || { cat "$GO_CALLS.fails"; exit 1; }
+for word; do case $word in example.org/*) echo "made of $word" >"out/${word##*/}" ;; esac; done
+"""
+BUILD = """
+module: example.org/net
+binaries: {netd: example.org/net/cmd/netd, net-cni: example.org/net/cni}
+cgo: false
+tags: [one, two]
+ldflags: ["-X main.version={version}"]
+"""
+
+
+@pytest.fixture
+def recipes(tmp_path: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the recipe `net`, and a go that only says that it builds."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "go").write_text(GO)
+    (tools / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    monkeypatch.setenv("GO_CALLS", str(tmp_path / "calls"))
+    folder = tmp_path / "daemons" / "net"
+    folder.mkdir(parents=True)
+    (folder / "build.yml").write_text(BUILD)
+    (folder / "go.mod").write_text(
+        "module x\n\nrequire (\n\texample.org/net v1.2.3+incompatible // indirect\n)\n"
+    )
+    (folder / "go.sum").write_text("")
+    monkeypatch.setattr(daemons, "RECIPES", folder.parent)
+    return folder
+
+
+def calls() -> list[str]:
+    path = Path(os.environ["GO_CALLS"])
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_build_is_checked_by_digest_and_made_once(recipes, own_cache):
+    assert not daemons.cached("net")
+    built = daemons.ensure("net")
+    assert (built["name"], built["version"], built["go"]) == (
+        "net",
+        "1.2.3",
+        "go version go1.27.3 linux/amd64",
+    )
+    content = b"made of example.org/net/cni\n"
+    cni = built["binaries"]["net-cni"]
+    assert Path(cni["path"]).read_bytes() == content
+    assert Path(cni["path"]).parent == own_cache / "daemons" / f"net-{built['key'][:12]}"
+    assert cni["sha256"] == hashlib.sha256(content).hexdigest()
+    assert gzip.decompress(Path(cni["archive"]).read_bytes()) == content
+    assert daemons.cached("net")
+    assert daemons.ensure("net") == built
+    assert calls() == [
+        "0 -mod=readonly -modcacherw build -trimpath -buildvcs=false -tags one two "
+        "-ldflags -s -w -X main.version=1.2.3 -o out/ example.org/net/cmd/netd example.org/net/cni"
+    ]
+
+
+@pytest.mark.parametrize("file", ["build.yml", "go.mod", "go.sum"])
+def test_another_input_is_another_build(recipes, file):
+    first = daemons.ensure("net")["key"]
+    path = recipes / file
+    path.write_text(path.read_text().replace("[one, two]", "[one]") + ("\n" if file != "build.yml" else ""))
+    assert daemons.ensure("net")["key"] != first
+    assert len(calls()) == 2
+
+
+def test_a_comment_is_no_input(recipes):
+    first = daemons.ensure("net")["key"]
+    (recipes / "build.yml").write_text("# Why it is built\n" + BUILD)
+    assert daemons.ensure("net")["key"] == first
+
+
+def test_another_compiler_is_another_build(recipes):
+    recipe = daemons.load_recipe("net")
+    assert daemons.build_key(recipe, "go1.27.3") != daemons.build_key(recipe, "go1.27.4")
+
+
+def test_a_build_that_was_cut_is_made_again(recipes):
+    built = daemons.ensure("net")
+    Path(built["binaries"]["netd"]["path"]).write_text("half")
+    assert not daemons.cached("net")
+    assert daemons.ensure("net") == built
+    assert len(calls()) == 2
+
+
+def test_a_failed_build_leaves_nothing_that_counts(recipes, own_cache):
+    Path(os.environ["GO_CALLS"] + ".fails").write_text("net.go:3: undefined: x\n")
+    with pytest.raises(
+        UserError, match=r"daemons of net: could not be built: net\.go:3: undefined: x\. The whole output"
+    ):
+        daemons.ensure("net")
+    assert not daemons.cached("net")
+    Path(os.environ["GO_CALLS"] + ".fails").unlink()
+    assert daemons.ensure("net")["version"] == "1.2.3"
+
+
+def test_no_network_is_said_so(recipes):
+    Path(os.environ["GO_CALLS"] + ".fails").write_text(
+        "dial tcp: lookup proxy on 127.0.0.1:53: no such host\n"
+    )
+    with pytest.raises(UserError, match="fetches Go modules: check the network, or set GOPROXY"):
+        daemons.ensure("net")
+
+
+def test_a_missing_header_is_named_before_anything_is_built(recipes):
+    if shutil.which("gcc") is None:
+        pytest.skip("needs a C compiler")
+    text = BUILD.replace("cgo: false", "cgo: true\nheaders: [no/such.h]\nhost_packages: [libno-dev]")
+    (recipes / "build.yml").write_text(text)
+    with pytest.raises(UserError, match=r"the C header no/such\.h is needed .* apt-get install libno-dev"):
+        daemons.ensure("net")
+    assert calls() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            BUILD.replace("example.org/net\n", "example.org/other\n"),
+            "must be required in the go.mod beside it",
+        ),
+        (BUILD.replace("cgo: false", "cgo: maybe"), "build.yml:4: cgo: "),
+        (BUILD + "flags: []\n", "flags"),
+    ],
+)
+def test_a_wrong_recipe_is_named(recipes, text, told):
+    (recipes / "build.yml").write_text(text)
+    with pytest.raises(UserError) as wrong:
+        daemons.load_recipe("net")
+    assert told in str(wrong.value)
+
+
+def test_an_unknown_name_lists_the_known_ones(recipes):
+    with pytest.raises(UserError, match=r'"nett"\)\. Did you mean "net"\? Known: net\.'):
+        daemons.ensure("nett")
+
+
+def test_command_prints_digest_and_path(recipes):
+    done = CliRunner().invoke(command, ["build"])
+    built = daemons.ensure("net")["binaries"]
+    assert done.exit_code == 0
+    assert [line.split()[:2] for line in done.stdout.splitlines()] == [
+        [b["sha256"], b["path"]] for b in built.values()
+    ]
+
+
+def test_every_recipe_of_the_checkout_is_the_version_of_its_overlay():
+    for name in daemons.names():
+        assert daemons.load_recipe(name).version == overlays.load(name).version
+
+
+def test_manifest_holds_no_path_of_this_machine(recipes, own_cache):
+    folder = Path(daemons.ensure("net")["binaries"]["netd"]["path"]).parent
+    assert str(own_cache) not in json.dumps(json.loads((folder / "manifest.json").read_text()))
