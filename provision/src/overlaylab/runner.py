@@ -164,8 +164,15 @@ class Runner:
         return wanted
 
     async def _status(self, node: Node) -> JSON:
-        """The overlay's own word on a node, with its endpoint's address."""
-        return json.loads((await node.sh(evidence.STATUS)).stdout)
+        """The overlay's own word on a node, with its endpoint's address. NodeError where it has none."""
+        printed = (await node.sh(evidence.STATUS)).stdout
+        try:
+            status = json.loads(printed)
+        except ValueError:
+            raise NodeError(f"{node.name}: the overlay's status cannot be read: {printed[-200:]!r}") from None
+        if not status.get("endpoint_address"):
+            raise NodeError(f"{node.name}: the endpoint has no address ({status.get('reason')})")
+        return status
 
     # -- trials -----------------------------------------------------------------------------------
 

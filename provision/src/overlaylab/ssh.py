@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import signal
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -55,6 +56,11 @@ class Node:
                     f"{self.name}: the host key of {self.spec.ssh_host} is not the one expected "
                     f"({error.reason}); log in once with ssh, or correct known_hosts"
                 ) from error
+            except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+                raise NodeError(
+                    f"{self.name}: the private key {self.spec.ssh_key} cannot be used ({error}); with a "
+                    "passphrase, add it to ssh-agent and leave the key out of the inventory"
+                ) from error
             except (OSError, TimeoutError, asyncssh.Error) as error:
                 if time.monotonic() > deadline:
                     raise NodeError(
@@ -104,7 +110,10 @@ class Node:
         started = time.monotonic()
         try:
             process = await connection.create_process(
-                f"{sudo}sh -c {shlex.quote(script)}", encoding=None, stdin=asyncssh.PIPE
+                f"{sudo}sh -c {shlex.quote(script)}",
+                encoding=None,
+                # communicate() ends the input only where there is some: a script that reads would wait for ever.
+                stdin=asyncssh.PIPE if stdin else asyncssh.DEVNULL,
             )
             body = stdin.encode() if isinstance(stdin, str) else stdin
             try:
@@ -118,11 +127,16 @@ class Node:
         except (asyncssh.Error, OSError) as error:
             self.drop()
             raise NodeError(f"{self.name}: the SSH connection broke ({error})") from error
-        if process.exit_status is None or process.exit_status < 0:
+        if process.exit_signal:
+            # As a shell gives it, 128 and the signal's number: the connection is as good as before.
+            code = 128 + getattr(signal, f"SIG{process.exit_signal[0]}", 0)
+        elif process.exit_status is not None and process.exit_status >= 0:
+            code = process.exit_status
+        else:
             self.drop()
             raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
         done = Completed(
-            process.exit_status,
+            code,
             _text(out),
             _text(err),
             time.monotonic() - started,

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from lab_fakes import Completed, failed, qperf
-from lab_run import FAILED, FASTDP, HOST, IPERF3, PASSED, PROBE, QPERF, Bench, probe
+from lab_run import FAILED, FASTDP, HOST, IPERF3, PASSED, PROBE, QPERF, STATUS, Bench, probe
 
 from overlaylab.errors import NodeError, UserError
 from overlaylab.runner import RunStopped
@@ -154,3 +154,23 @@ async def test_a_port_that_is_taken_is_not_tried_again(lab_store) -> None:
     with pytest.raises(UserError, match="node2: port 5201: must be free"):
         await bench.run()
     assert len(bench.lab.entered) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            '{"healthy": false, "reason": "weaver does not answer", "endpoint_address": null}',
+            r"node2: the endpoint has no address \(weaver does not answer\); tried 2 times",
+        ),
+        ("curl: (7)", r"node2: the overlay's status cannot be read: 'curl: \(7\)'; tried 2 times"),
+    ],
+)
+async def test_an_overlay_without_an_endpoint_is_entered_again_and_then_stops_the_run(
+    lab_store, said, words
+) -> None:
+    bench = Bench(lab_store, variants=(FASTDP,), blocks=1)
+    bench.lab.nodes["node2"].answers[STATUS] = said
+    with pytest.raises(RunStopped, match=words):
+        await bench.run()
+    assert bench.lab.entered == [HOST, FASTDP, FASTDP]

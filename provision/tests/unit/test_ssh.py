@@ -141,6 +141,11 @@ async def test_a_secret_goes_through_stdin_and_into_no_command_line(node: Node, 
     assert not [command for command in sshd.commands if "hush" in command]
 
 
+async def test_a_script_that_reads_its_input_gets_none(node: Node) -> None:
+    assert (await node.sh("cat; echo done", timeout=5)).stdout == "done\n"
+    assert (await node.sh("cat; echo done", timeout=5, stdin="")).stdout == "done\n"
+
+
 async def test_output_that_is_no_text_stays_visible(node: Node) -> None:
     assert (await node.sh("printf 'a\\377b'")).stdout == "a\\xffb"
 
@@ -190,6 +195,14 @@ async def test_a_command_that_takes_too_long_is_cut_off(node: Node) -> None:
     with pytest.raises(NodeError, match=r"node1: sleep 30: no answer within 0.3 s"):
         await node.sh("sleep 30", timeout=0.3)
     assert (await node.sh("echo on")).stdout == "on\n"
+
+
+async def test_a_command_that_a_signal_ends_leaves_the_connection_as_it_was(node: Node, sshd: Sshd) -> None:
+    assert (await node.sh("kill -KILL $$", check=False)).exit_code == 137
+    with pytest.raises(NodeError, match=r"node1: `kill -TERM .*` ended with 143"):
+        await node.sh("kill -TERM $$")
+    assert (await node.sh("echo on")).stdout == "on\n"
+    assert len(sshd.connections) == 1
 
 
 # -- connections ------------------------------------------------------------------------------------
@@ -257,6 +270,21 @@ async def test_a_key_that_is_not_authorized_is_refused_at_once(spec: InventoryNo
     with pytest.raises(NodeError, match="node1: root may not log in: Permission denied"):
         await Node(replace(spec, ssh_key=key)).connect(timeout=30)
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize("text", ["no key", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"])
+async def test_a_key_that_cannot_be_read_is_named(spec: InventoryNode, tmp_path, text) -> None:
+    key = tmp_path / "wrong"
+    key.write_text(text)
+    with pytest.raises(NodeError, match=rf"node1: the private key {key} cannot be used"):
+        await Node(replace(spec, ssh_key=key)).connect(timeout=30)
+
+
+async def test_a_key_with_a_passphrase_needs_the_agent(spec: InventoryNode, sshd: Sshd, tmp_path) -> None:
+    key = tmp_path / "sealed"
+    sshd.client_key.write_private_key(key, "pkcs8-pem", passphrase="hush")
+    with pytest.raises(NodeError, match="add it to ssh-agent and leave the key out"):
+        await Node(replace(spec, ssh_key=key)).connect(timeout=30)
 
 
 # -- several ----------------------------------------------------------------------------------------

@@ -48,7 +48,8 @@ class Libvirt:
         self.system = system
         self.accelerator = host.accelerator()
         self.image = image.image_key(system)
-        self.key = digest(self.image, spec.digest, self.accelerator)
+        vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
+        self.key = digest(self.image, spec.digest, self.accelerator, vagrantfile)
         self.folder = paths.cache() / "clusters" / spec.name
         self.domains = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
         self.networks = ["overlaylab-management", f"overlaylab-{spec.name}"]
