@@ -1,9 +1,11 @@
 """Fixtures of the tests of the core."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from overlaylab import experiment, host
 from overlaylab.store import Store
 
 
@@ -20,3 +22,31 @@ def lab_store(tmp_path: Path, own_cache: Path):
     """An empty results database; estimates go to a cache of this test's own."""
     with Store.open(tmp_path / "lab.sqlite") as opened:
         yield opened
+
+
+VARIABLES = [
+    "MODES",
+    "ARGUMENTS",
+    "PROFILE",
+    "CLUSTER",
+    "INVENTORY",
+    "SUITE",
+    "BLOCKS",
+    "SCALE",
+    "SEED",
+    "DRY_RUN",
+    "RUN",
+    "KEEP_CACHE",
+]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, own_cache, tmp_path) -> None:
+    """A machine without KVM and without routes of its own, whose caller has typed nothing."""
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(host, "accelerator", lambda: "tcg")
+    nothing = SimpleNamespace(stdout=b"[]")
+    monkeypatch.setattr(experiment, "subprocess", SimpleNamespace(run=lambda *_, **__: nothing))

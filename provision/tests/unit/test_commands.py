@@ -1,0 +1,196 @@
+"""The command line: what each command says, prints and refuses."""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import click
+import pytest
+from lab_builders import inventory, node
+from lab_commands import lab, refused
+
+from overlaylab import cli, host, paths
+from overlaylab.commands import cluster, measure
+from overlaylab.errors import NodeError, UserError
+from overlaylab.inventory import write_inventory
+from overlaylab.model import Variant
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "commands"
+
+
+pytestmark = pytest.mark.usefixtures("machine")
+
+
+# -- all commands -----------------------------------------------------------------------------------
+
+
+def every_command() -> list[tuple[str, ...]]:
+    found = []
+    context = click.Context(cli.cli)
+    for name in cli.cli.list_commands(context):
+        command = cli.cli.get_command(context, name)
+        found.append((name,))
+        if isinstance(command, click.Group):
+            found += [(name, sub) for sub in command.list_commands(context)]
+    return found
+
+
+@pytest.mark.parametrize("words", every_command(), ids=" ".join)
+def test_every_command_says_what_it_does(words) -> None:
+    result = lab(*words, "--help")
+    assert result.exit_code == 0
+    usage, _, told, *_ = result.output.splitlines()
+    assert usage.startswith("Usage: cli " + " ".join(words))
+    assert told.strip()
+    assert lab(*words, "-h").output == result.output
+
+
+def test_the_core_has_these_commands() -> None:
+    assert {
+        *(("measure",), ("resume",)),
+        *(("cluster", verb) for verb in ("up", "status", "ssh", "down", "destroy")),
+        *(("profile", verb) for verb in ("list", "show", "apply", "verify", "clear")),
+    } <= set(every_command())
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (UserError("X", "must be y", seen="z", fix="Do w"), 2, "overlaylab: X: must be y (found: z). Do w\n"),
+        (NodeError("node1: gone"), 1, "overlaylab: node1: gone. ./task lab:status shows the nodes\n"),
+        (KeyboardInterrupt(), 130, "overlaylab: interrupted\n"),
+        (click.Abort(), 130, "overlaylab: interrupted\n"),
+        (click.exceptions.Exit(3), 3, ""),
+    ],
+)
+def test_exit_codes_and_one_paragraph(monkeypatch, capsys, error, code, text) -> None:
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(cli, "cli", fail)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == code
+    assert capsys.readouterr().err == text
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["mesure"], "No such command 'mesure'"),
+        (["measure"], "Missing argument 'OVERLAY'"),
+        (["measure", "weave", "--blocks", "many"], "'many' is not a valid integer"),
+        (["profile", "show"], "Missing option '--profile'"),
+    ],
+)
+def test_what_click_refuses_is_wrong_input(monkeypatch, capsys, words, text) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", *words])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert text in capsys.readouterr().err
+
+
+# -- measure: the plan ------------------------------------------------------------------------------
+
+
+def test_a_dry_run_prints_plan_order_and_cost_and_starts_nothing(golden, own_cache) -> None:
+    result = lab("measure", "weave", SEED="7", BLOCKS="2", DRY_RUN="1")
+    assert result.exit_code == 0
+    golden(FIXTURES / "measure-weave-dry-run.txt", result.stdout)
+    assert not own_cache.exists()
+    assert not paths.database().exists()
+
+
+def test_a_dry_run_on_ssh_hosts(golden, monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "hosts.yml"
+    write_inventory(path, replace(inventory("a", "a"), name="hosts", provider="external"))
+    result = lab("measure", "weave", SEED="7", BLOCKS="1", DRY_RUN="1", INVENTORY="hosts.yml", SCALE="2")
+    golden(FIXTURES / "measure-weave-hosts-dry-run.txt", result.stdout.replace(str(tmp_path), "/checkout"))
+
+
+def test_variables_that_are_empty_count_as_not_typed() -> None:
+    """As the tasks hand them on."""
+    empty = dict.fromkeys(("MODES", "ARGUMENTS", "PROFILE", "BLOCKS", "INVENTORY"), "")
+    first = lab("measure", "weave", SEED="7", DRY_RUN="1").stdout
+    assert lab("measure", "weave", SEED="7", DRY_RUN="1", **empty).stdout == first
+    assert "36 trials in 6 blocks, seed 7, accelerator tcg" in first
+    assert "seed" in lab("measure", "weave", SEED="", DRY_RUN="1").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "variables", "where"),
+    [
+        (["weve"], {}, "overlay"),
+        (["weave"], {"PROFILE": "azure-a9"}, "PROFILE"),
+        (["weave"], {"CLUSTER": "pear"}, "CLUSTER"),
+        (["weave"], {"SUITE": "quik"}, "SUITE"),
+        (["weave"], {"MODES": "fast"}, "MODES"),
+        (["weave"], {"BLOCKS": "0"}, "BLOCKS"),
+        (["weave"], {"SCALE": "0"}, "SCALE"),
+        (["weave"], {"INVENTORY": "absent.yml"}, "INVENTORY"),
+    ],
+)
+def test_wrong_input_is_refused_before_anything_is_made(own_cache, words, variables, where) -> None:
+    assert refused("measure", *words, **variables).where == where
+    assert not own_cache.exists()
+    assert not paths.database().exists()
+
+
+# -- profile ----------------------------------------------------------------------------------------
+
+
+def test_profiles_are_listed_with_what_they_cap() -> None:
+    lines = lab("profile", "list").stdout.splitlines()
+    (a1,) = (line for line in lines if " azure-a1 " in line)
+    for word in ("Azure A1", "100 Mbit/s", "0.966 ms", "1500"):
+        assert word in a1
+    (none,) = (line for line in lines if line.strip("│ ").startswith("none"))
+    assert "uncapped" in none
+
+
+def test_a_profile_is_shown_with_the_source_of_each_number() -> None:
+    text = lab("profile", "show", PROFILE="azure-a1").stdout
+    assert "1e+08" in text and "documented" in text and "latency.within_zone" in text
+    assert refused("profile", "show", PROFILE="azure-a9").where == "PROFILE"
+
+
+# -- cluster ----------------------------------------------------------------------------------------
+
+
+def test_ssh_takes_one_host_key_and_one_identity(tmp_path) -> None:
+    one = replace(node(1), ssh_key=Path("/keys/lab"), host_key="ssh-ed25519 AAAA")
+    assert cluster.ssh_argv(one, tmp_path) == [
+        *("ssh", "-p", "22", "-i", "/keys/lab", "-o", "IdentitiesOnly=yes"),
+        *("-o", f"UserKnownHostsFile={tmp_path}/known_hosts", "-o", "StrictHostKeyChecking=yes"),
+        "lab@192.168.121.11",
+    ]
+    assert (tmp_path / "known_hosts").read_text() == "192.168.121.11 ssh-ed25519 AAAA\n"
+    assert "StrictHostKeyChecking=accept-new" in cluster.ssh_argv(replace(one, host_key=None), tmp_path)
+
+
+def test_ssh_goes_to_nodes_that_exist(monkeypatch, tmp_path) -> None:
+    found = SimpleNamespace(folder=tmp_path, inventory=inventory("a", "a"))
+    monkeypatch.setattr(cluster, "_provider", lambda name: found)
+    assert refused("cluster", "ssh", "node1").rule == "has no nodes yet"
+    (tmp_path / "inventory.yml").touch()
+    wrong = refused("cluster", "ssh", "node9")
+    assert (wrong.seen, wrong.fix) == ("node9", "Known: node1, node2")
+    called: list[list[str]] = []
+    monkeypatch.setattr(os, "execvp", lambda file, argv: called.append([file, *argv]))
+    lab("cluster", "ssh", "node2", "--", "ip", "-br", "link")
+    assert called[0][-4:] == ["lab@192.168.121.12", "ip", "-br", "link"]
+
+
+def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) -> None:
+    monkeypatch.setattr(host, "ensure", lambda: pytest.fail("nothing may be set up yet"))
+    for verb in ("up", "status", "down"):
+        assert refused("cluster", verb, CLUSTER="pear").where == "CLUSTER"
+
+
+def test_variants_have_names_for_people() -> None:
+    assert measure.variant_name(Variant("host")) == "host"
+    assert measure.variant_name(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"

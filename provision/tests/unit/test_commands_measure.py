@@ -1,0 +1,131 @@
+"""Measuring and resuming from the command line, on nodes that answer from a list."""
+
+import os
+import signal
+
+import pytest
+from lab_commands import lab, refused
+from lab_run import Lab, Shaper
+
+from overlaylab import experiment, paths
+from overlaylab.commands import measure
+from overlaylab.errors import NodeError
+from overlaylab.lock import cluster_lock
+from overlaylab.store import Store
+
+pytestmark = pytest.mark.usefixtures("machine")
+
+
+class Provider(Lab):
+    """The nodes of `lab_run`, as a provider that `measure` can bring up and leave."""
+
+    prepared = 0
+    left = 0
+
+    @property
+    def inventory(self):
+        return self.nodes.inventory
+
+    def describe(self) -> dict:
+        return {n.name: {"underlay_address": str(n.underlay_address)} for n in self.inventory.nodes}
+
+    async def prepare(self, variants, say) -> None:
+        self.prepared += 1
+
+    async def leave(self) -> None:
+        self.left += 1
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
+    made = Provider()
+    monkeypatch.setattr(measure, "provider_for", lambda asked: made)
+    monkeypatch.setattr(measure, "Shaper", lambda nodes, profile: Shaper(profile))
+    return made
+
+
+def stored() -> tuple[str, list[str]]:
+    """State of the newest run, and of its trials."""
+    with Store.open(paths.database()) as store:
+        run_id = store.latest_run()
+        rows = store.db.execute("SELECT status FROM _trial WHERE run_id = ? ORDER BY trial_id", (run_id,))
+        return store.run(run_id).state, [row[0] for row in rows]
+
+
+def test_measuring_shows_the_table_after_each_block(provider) -> None:
+    result = lab("measure", "weave", SEED="7", BLOCKS="2", MODES="fastdp")
+    assert result.exit_code == 0, result.output
+    assert stored() == ("done", ["ok"] * 8)
+    first, second = result.stdout.split("Provisional, block 1 of 2 (4 of 8 trials done).")
+    whole = second.split("quick on pair", 1)[1]
+    assert "weave fastdp  1 " in second and "weave fastdp  2 " in whole
+    assert "Provisional" not in first + whole
+    assert (provider.prepared, provider.left) == (1, 1)
+    assert "8 trials" in result.stderr
+    assert "where the time went: 4 s in trials" in result.stderr
+
+
+def test_a_run_that_stops_is_resumed_to_its_end(provider) -> None:
+    qperf = "endpoint qperf --listen_port 19765 --ip_port"
+    right = provider.nodes.answers[qperf]
+    provider.nodes.answers[qperf] = NodeError("node1: the SSH connection broke")
+    wrong = refused("measure", "weave", SEED="7", BLOCKS="1", MODES="fastdp")
+    assert wrong.rule == "stopped: node1: the SSH connection broke; tried 2 times"
+    assert "lab:resume" in wrong.fix
+    assert stored() == ("interrupted", ["ok", "running", "planned", "planned"])
+    assert provider.left == 1
+
+    provider.nodes.answers[qperf] = right
+    result = lab("resume")
+    assert result.exit_code == 0, result.output
+    assert stored() == ("done", ["ok"] * 4)
+    assert "3 trials" in result.stderr
+    assert "fastdp" in result.stdout
+
+
+def test_resuming_is_refused_where_a_role_has_changed(provider, monkeypatch) -> None:
+    provider.nodes.answers["tcpdump -i"] = NodeError("node1: gone")
+    refused("measure", "weave", SEED="7", BLOCKS="1", MODES="fastdp")
+    before = stored()
+    monkeypatch.setattr(experiment.overlays, "role_digest", lambda name: "another")
+    wrong = refused("resume")
+    assert wrong.rule == "can only be resumed with what it was begun with"
+    assert wrong.seen == "the role of host has changed; the role of weave has changed"
+    assert stored() == before
+
+
+def test_resuming_nothing_says_what_to_do(provider) -> None:
+    assert "lab.sqlite" in str(refused("resume"))  # no database yet
+    assert lab("measure", "host", SEED="7", BLOCKS="1").exit_code == 0
+    wrong = refused("resume")
+    assert wrong.rule == "must hold an unfinished run of cluster pair"
+    assert refused("resume", CLUSTER="trio").rule == "must hold an unfinished run of cluster trio"
+    assert refused("resume", RUN="20200101T000000Z-0000").seen == "20200101T000000Z-0000"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_says_so_leaves_the_nodes_and_is_resumed(provider, how) -> None:
+    answers = provider.nodes.answers
+    right = answers["endpoint qperf --listen_port 19765 --ip_port"]
+
+    def interrupt(script: str):
+        os.kill(os.getpid(), how)
+        answers["endpoint qperf --listen_port 19765 --ip_port"] = right
+        return right
+
+    answers["endpoint qperf --listen_port 19765 --ip_port"] = interrupt
+    result = lab("measure", "host", SEED="7", BLOCKS="2")
+    assert isinstance(result.exception, SystemExit) and result.exit_code == 1
+    assert "is interrupted; ./task lab:resume carries on" in result.stderr
+    state, trials = stored()
+    assert (state, trials[0], trials[-1]) == ("interrupted", "ok", "planned")
+    assert provider.left == 1
+    assert lab("resume").exit_code == 0
+    assert stored() == ("done", ["ok"] * 4)
+
+
+def test_one_run_at_a_time(provider) -> None:
+    with cluster_lock("pair", "measuring something else"):
+        wrong = refused("measure", "host", SEED="7", BLOCKS="1")
+    assert "measuring something else" in str(wrong.seen)
+    assert provider.prepared == 0
