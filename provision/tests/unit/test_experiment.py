@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 from lab_builders import inventory
 
-from overlaylab import benchmarks, experiment, host, overlays, progress
+from overlaylab import benchmarks, cli, experiment, host, overlays, progress
 from overlaylab.commands import measure
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, write_inventory
@@ -112,7 +112,9 @@ def test_the_command_line_asks_for_the_same_again(monkeypatch: pytest.MonkeyPatc
     _, task, *variables = words.rstrip("\0").split("\0")
     for variable in variables:
         monkeypatch.setenv(*variable.split("=", 1))
-    with measure.command.make_context("measure", [task.removeprefix("lab:")]) as context:
+    names = cli.cli.context_settings["help_option_names"]
+    words = [task.removeprefix("lab:")]
+    with measure.command.make_context("measure", words, help_option_names=names) as context:
         typed_again = dict(context.params)
     assert not typed_again.pop("dry_run")
     typed_again["profile_name"] = typed_again.pop("profile")
