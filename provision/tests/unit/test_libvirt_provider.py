@@ -1,0 +1,397 @@
+"""Nodes as libvirt VMs: snapshots by what went into them, reverts, and what is removed."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from lab_builders import inventory
+from lab_fakes import FakeNodes
+
+from overlaylab import ansible, cluster, host, image, overlays, shaping
+from overlaylab.errors import NodeError
+from overlaylab.inventory import write_inventory
+from overlaylab.model import Variant
+from overlaylab.providers import virsh
+from overlaylab.providers.libvirt import Libvirt
+
+HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
+NODES = ("overlaylab-pair-node1", "overlaylab-pair-node2")
+
+
+@dataclass
+class Hypervisor:
+    """What virsh would do, in memory. log: the commands that change anything."""
+
+    domains: dict[str, str] = field(default_factory=dict)
+    snapshots: dict[str, list[str]] = field(default_factory=dict)
+    networks: dict[str, bool] = field(default_factory=dict)
+    volumes: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    fail: str | None = None
+
+    def define(self, *names: str, state: str = "running") -> None:
+        for name in names:
+            self.domains[name] = state
+            self.snapshots[name] = []
+
+    async def virsh(self, *arguments: str, check: bool = True) -> str:
+        await asyncio.sleep(0)
+        line = " ".join(arguments)
+        try:
+            if self.fail and self.fail in line:
+                raise virsh.VirshError(f"virsh {line}: error: no space")
+            return getattr(self, arguments[0].replace("-", "_"))(line, *arguments[1:])
+        except virsh.VirshError:
+            if check:
+                raise
+            return ""
+
+    def _known(self, line: str, name: str, where) -> None:
+        if name not in where:
+            raise virsh.VirshError(f"virsh {line}: error: not found: {name}")
+        self.log.append(line)
+
+    def list(self, line: str, *_: str) -> str:
+        return "\n".join(self.domains) + "\n\n"
+
+    def domstate(self, line: str, name: str) -> str:
+        return self.domains[name] + "\n\n"
+
+    def suspend(self, line: str, name: str) -> str:
+        self._known(line, name, self.domains)
+        self.domains[name] = "paused"
+        return ""
+
+    def resume(self, line: str, name: str) -> str:
+        self._known(line, name, self.domains)
+        self.domains[name] = "running"
+        return ""
+
+    def destroy(self, line: str, name: str) -> str:
+        self._known(line, name, self.domains)
+        self.domains[name] = "shut off"
+        return ""
+
+    def undefine(self, line: str, name: str, *_: str) -> str:
+        self._known(line, name, self.domains)
+        del self.domains[name]
+        return ""
+
+    def snapshot_list(self, line: str, name: str, _: str) -> str:
+        return "\n".join(self.snapshots.get(name, []))
+
+    def snapshot_create_as(self, line: str, name: str, snapshot: str) -> str:
+        assert set(self.domains.values()) == {"paused"}, "a node runs while another is saved"
+        if snapshot in self.snapshots[name]:
+            raise virsh.VirshError(
+                f"virsh {line}: error: operation failed: domain snapshot {snapshot} already exists"
+            )
+        self._known(line, name, self.domains)
+        self.snapshots[name].append(snapshot)
+        return ""
+
+    def snapshot_revert(self, line: str, name: str, snapshot: str, _: str) -> str:
+        self._known(line, snapshot, self.snapshots[name])
+        self.domains[name] = "paused"
+        return ""
+
+    def snapshot_delete(self, line: str, name: str, snapshot: str, *_: str) -> str:
+        self._known(line, snapshot, self.snapshots[name])
+        self.snapshots[name].remove(snapshot)
+        return ""
+
+    def net_list(self, line: str, *options: str) -> str:
+        return "\n".join(name for name, active in self.networks.items() if active or "--all" in options)
+
+    def net_start(self, line: str, name: str) -> str:
+        self._known(line, name, self.networks)
+        self.networks[name] = True
+        return ""
+
+    def net_destroy(self, line: str, name: str) -> str:
+        self._known(line, name, self.networks)
+        self.networks[name] = False
+        return ""
+
+    def net_undefine(self, line: str, name: str) -> str:
+        self._known(line, name, self.networks)
+        del self.networks[name]
+        return ""
+
+    def vol_list(self, line: str, *_: str) -> str:
+        return "\n".join(f" {name}   /pool/{name}" for name in self.volumes) + "\n"
+
+    def vol_delete(self, line: str, name: str, *_: str) -> str:
+        self._known(line, name, self.volumes)
+        self.volumes.remove(name)
+        return ""
+
+
+@pytest.fixture
+def hypervisor(monkeypatch: pytest.MonkeyPatch) -> Hypervisor:
+    found = Hypervisor(networks={"overlaylab-management": True, "overlaylab-pair": True})
+    found.define(*NODES)
+    monkeypatch.setattr(virsh, "virsh", found.virsh)
+    return found
+
+
+@pytest.fixture
+def playbooks(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    called: list[tuple] = []
+    monkeypatch.setattr(ansible, "run_playbook", lambda *arguments: called.append(arguments[1:]))
+    return called
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
+    """make(image=…, …): the cluster pair on nodes that answer, with that image and accelerator."""
+
+    def build(image_key: str = "0123456789abcdef", accelerator: str = "tcg", **options) -> Libvirt:
+        monkeypatch.setattr(host, "accelerator", lambda: accelerator)
+        monkeypatch.setattr(image, "image_key", lambda system: image_key)
+        monkeypatch.setattr(image, "ensure_key", lambda: own_cache / "ssh" / "id_ed25519")
+        provider = Libvirt(cluster.load_cluster("pair"), lambda text: None, **options)
+        provider.folder.mkdir(parents=True, exist_ok=True)
+        write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
+        provider._nodes = FakeNodes(provider.inventory, {"date -u -s": "", "ip link set dev": ""})  # type: ignore[assignment]
+
+        async def removed(*arguments: str) -> str:
+            assert arguments == ("destroy", "-f")
+            for name in NODES:
+                hypervisor.domains.pop(name, None)
+            return ""
+
+        provider.vagrant = removed  # type: ignore[assignment]
+        return provider
+
+    return build
+
+
+def ready(provider: Libvirt, hypervisor: Hypervisor, *snapshots: str) -> None:
+    """The nodes are of this image and cluster, and have their clean snapshot and these."""
+    (provider.folder / "state.json").write_text(f'{{"key": "{provider.key}"}}')
+    for name in NODES:
+        hypervisor.snapshots[name] = [provider.clean_snapshot(), *snapshots]
+
+
+# -- names of snapshots -----------------------------------------------------------------------------
+
+
+def test_a_snapshots_name_changes_with_all_that_went_in(make, monkeypatch) -> None:
+    base = make()
+    names = [base.snapshot(FASTDP), base.clean_snapshot()]
+    assert names[0].startswith("weave-") and "-fastdp-" in names[0]
+    others = [
+        make(image_key="fedcba9876543210"),
+        make(accelerator="kvm"),
+        make(underlay_mtu=1500),
+        make(role_arguments={"weave": {"overlay_weave_mtu": 1410}}),
+    ]
+    found = [other.snapshot(FASTDP) for other in others]
+    monkeypatch.setattr(overlays, "role_digest", lambda name: "another")
+    found.append(make().snapshot(FASTDP))
+    found += [base.snapshot(SEALED), base.snapshot(HOST)]
+    assert len({*names, *found}) == len(names) + len(found)
+    assert make().clean_snapshot() == base.clean_snapshot()
+
+
+def test_a_role_that_is_edited_during_a_run_does_not_change_the_run(make, monkeypatch) -> None:
+    provider = make()
+    before = provider.snapshot(FASTDP)
+    monkeypatch.setattr(overlays, "role_digest", lambda name: "edited")
+    assert provider.snapshot(FASTDP) == before
+    assert make().snapshot(FASTDP) != before
+
+
+def test_arguments_of_another_overlay_do_not_count(make) -> None:
+    assert make(role_arguments={"other": {"x": 1}}).snapshot(FASTDP) == make().snapshot(FASTDP)
+
+
+# -- virsh ------------------------------------------------------------------------------------------
+
+
+async def test_all_nodes_are_saved_at_one_moment(hypervisor) -> None:
+    await virsh.take_snapshot(NODES, "clean")
+    assert hypervisor.snapshots == {name: ["clean"] for name in NODES}
+    assert set(hypervisor.domains.values()) == {"running"}
+    verbs = [line.split()[0] for line in hypervisor.log]
+    assert verbs == ["suspend"] * 2 + ["snapshot-create-as"] * 2 + ["resume"] * 2
+
+
+async def test_nodes_run_on_when_saving_one_fails(hypervisor) -> None:
+    hypervisor.fail = f"snapshot-create-as {NODES[1]}"
+    with pytest.raises(NodeError, match="no space"):
+        await virsh.take_snapshot(NODES, "clean")
+    assert set(hypervisor.domains.values()) == {"running"}
+
+
+async def test_all_nodes_are_reverted_before_any_runs_on(hypervisor) -> None:
+    await virsh.take_snapshot(NODES, "clean")
+    hypervisor.log.clear()
+    await virsh.revert(NODES, "clean")
+    assert [line.split()[0] for line in hypervisor.log] == ["snapshot-revert"] * 2 + ["resume"] * 2
+    assert set(hypervisor.domains.values()) == {"running"}
+
+
+async def test_a_snapshot_is_deleted_where_it_is(hypervisor) -> None:
+    hypervisor.snapshots[NODES[1]] = ["old"]
+    await virsh.delete_snapshot(NODES, "old")
+    assert hypervisor.log == [f"snapshot-delete {NODES[1]} old"]
+
+
+async def test_networks_are_started_where_they_are_not_active(hypervisor) -> None:
+    hypervisor.networks["overlaylab-pair"] = False
+    await virsh.start_networks(["overlaylab-management", "overlaylab-pair"])
+    assert hypervisor.log == ["net-start overlaylab-pair"]
+
+
+async def test_volumes_are_deleted_by_the_beginning_of_their_name(hypervisor) -> None:
+    hypervisor.volumes = ["box_one_0.img", "box_one_1.img", "box_two_0.img"]
+    await virsh.delete_volume("pool", "box_one")
+    assert hypervisor.volumes == ["box_two_0.img"]
+
+
+async def test_virsh_itself_is_asked_by_argument_and_fails_with_its_words(tmp_path, monkeypatch) -> None:
+    program = tmp_path / "virsh"
+    program.write_text('#!/bin/sh\necho "$*"\n[ "$4" != bad ] || { echo "error: no domain" >&2; exit 1; }\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert await virsh.virsh("domstate", "a b") == "-q -c qemu:///system domstate a b\n"
+    with pytest.raises(NodeError, match="virsh bad x: error: no domain"):
+        await virsh.virsh("bad", "x")
+    assert await virsh.virsh("bad", "x", check=False) == "-q -c qemu:///system bad x\n"
+
+
+# -- states -----------------------------------------------------------------------------------------
+
+
+async def test_entering_reverts_connects_anew_and_sets_the_clocks(make, hypervisor) -> None:
+    provider = make()
+    ready(provider, hypervisor, provider.snapshot(FASTDP))
+    entered = await provider.enter(FASTDP)
+    assert entered.converge == 0 and entered.revert >= 0
+    assert [line for line in hypervisor.log if "revert" in line] == [
+        f"snapshot-revert {name} {provider.snapshot(FASTDP)} --paused" for name in NODES
+    ]
+    assert provider.nodes.dropped == 1
+    for node in provider.nodes.values():
+        assert node.connected
+        assert [script.split()[:3] for script in node.log] == [["date", "-u", "-s"]]
+
+
+async def test_nodes_are_named_by_their_state(make, hypervisor) -> None:
+    hypervisor.domains[NODES[0]] = "shut off"
+    del hypervisor.domains[NODES[1]]
+    assert await make().status() == {"node1": "shut off", "node2": "absent"}
+
+
+async def test_what_is_converged_is_not_converged_again(make, hypervisor, playbooks) -> None:
+    provider = make()
+    ready(provider, hypervisor, provider.snapshot(HOST), provider.snapshot(FASTDP))
+    await provider.prepare([HOST, FASTDP], print)
+    assert playbooks == []
+    assert hypervisor.log == []
+
+
+async def test_a_mode_is_converged_from_its_familys_state_where_there_is_one(
+    make, hypervisor, playbooks
+) -> None:
+    provider = make(underlay_mtu=1500)
+    ready(provider, hypervisor)
+    await provider.prepare([HOST, FASTDP, SEALED], print)
+    reverted = [line.split()[2] for line in hypervisor.log if line.startswith(f"snapshot-revert {NODES[0]}")]
+    assert reverted == [provider.clean_snapshot(), provider.clean_snapshot(), provider.snapshot(FASTDP)]
+    assert hypervisor.snapshots[NODES[1]] == [
+        provider.clean_snapshot(),
+        *map(provider.snapshot, (HOST, FASTDP, SEALED)),
+    ]
+    assert playbooks == [
+        ("host", "converge", {}),
+        ("weave", "converge", {"overlay_weave_mode": "fastdp", "overlay_weave_encrypted": False}),
+        ("weave", "converge", {"overlay_weave_mode": "fastdp", "overlay_weave_encrypted": True}),
+    ]
+    scripts = [script for script in provider.nodes["node1"].log if "ip link set" in script]
+    assert scripts == [shaping.mtu_script("eth1", 1500)] * 3
+
+
+async def test_states_of_an_older_role_are_deleted_and_others_stay(make, hypervisor) -> None:
+    provider = make()
+    other = make(underlay_mtu=1500)
+    ready(
+        provider,
+        hypervisor,
+        provider.snapshot(HOST),
+        other.snapshot(FASTDP),
+        "weave-0123-fastdp-4567",
+        "clean-old",
+    )
+    await provider.prepare([HOST], print)
+    assert hypervisor.snapshots[NODES[0]] == [
+        provider.clean_snapshot(),
+        provider.snapshot(HOST),
+        other.snapshot(FASTDP),
+    ]
+
+
+async def test_up_reverts_nodes_that_are_there(make, hypervisor) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    await provider.up()
+    assert [line.split()[0] for line in hypervisor.log] == ["snapshot-revert"] * 2 + ["resume"] * 2
+
+
+@pytest.mark.parametrize("how", ["another image", "one node", "no clean state"])
+async def test_up_makes_nodes_anew_where_they_are_not_what_was_asked_for(
+    make, hypervisor, monkeypatch, how
+) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    if how == "another image":
+        provider = make(image_key="another")
+    elif how == "one node":
+        del hypervisor.domains[NODES[1]]
+    else:
+        hypervisor.snapshots[NODES[1]] = []
+    made: list[str] = []
+
+    async def make_nodes() -> None:
+        made.append(" ".join(hypervisor.domains))
+
+    monkeypatch.setattr(provider, "_make", make_nodes)
+    await provider.up()
+    assert made == [""]  # the old ones are gone by then
+    assert not (provider.folder / "state.json").exists()
+
+
+async def test_down_switches_off_and_keeps_states(make, hypervisor) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    hypervisor.domains[NODES[1]] = "shut off"
+    hypervisor.define("somebody-elses")
+    await provider.down()
+    assert hypervisor.log == [f"destroy {NODES[0]}"]
+    assert hypervisor.snapshots[NODES[0]] == [provider.clean_snapshot()]
+
+
+async def test_removing_takes_nodes_that_vagrant_has_forgotten_and_their_networks(make, hypervisor) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+
+    async def knows_nothing(*arguments: str) -> str:
+        return ""
+
+    provider.vagrant = knows_nothing
+    hypervisor.define("somebody-elses")
+    hypervisor.networks["default"] = True
+    await provider.remove_nodes()
+    assert list(hypervisor.domains) == ["somebody-elses"]
+    assert hypervisor.networks == {"default": True}
+    assert not (provider.folder / "state.json").exists()
+
+
+async def test_leaving_gives_up_the_connections_only(make, hypervisor) -> None:
+    provider = make()
+    await provider.renew()
+    await provider.leave()
+    assert hypervisor.log == []
+    assert provider.nodes.dropped == 1
