@@ -1,0 +1,235 @@
+"""SSH hosts: facts, converging and resetting in turn, and the timer that guards them."""
+
+import asyncio
+import subprocess
+from dataclasses import replace
+
+import pytest
+from lab_builders import inventory
+from lab_fakes import FakeNodes
+
+from overlaylab import ansible, shaping
+from overlaylab.errors import NodeError, UserError
+from overlaylab.inventory import write_inventory
+from overlaylab.model import Variant
+from overlaylab.providers import hosts
+from overlaylab.providers.hosts import Hosts
+
+HOST, FASTDP, SLEEVE = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve")
+FACTS, TOOLS, CLEAR = "systemd-detect-virt", "command -v", '[ -d "$state" ] || exit 0'
+TIMER = "systemd-run --quiet"
+
+
+def facts(virtualization: str = "kvm", cpu: str | None = "AMD EPYC") -> str:
+    return "\n".join([virtualization, "2", "3934", "6.1.0-18-amd64", *([cpu] if cpu else [])]) + "\n"
+
+
+class Playbooks(list):
+    """Every call, as (overlay, verb, arguments), and what happens to it."""
+
+    fail: str | None = None
+
+    def __call__(self, inventory, overlay, verb, arguments):
+        self.append((overlay, verb, arguments))
+        if verb == self.fail:
+            raise UserError(f"overlay {overlay}", "a task failed", fix="Look")
+
+
+@pytest.fixture
+def playbooks(monkeypatch: pytest.MonkeyPatch) -> Playbooks:
+    called = Playbooks()
+    monkeypatch.setattr(ansible, "run_playbook", called)
+    return called
+
+
+@pytest.fixture
+def make(tmp_path, own_cache, playbooks):
+    def build(**options) -> Hosts:
+        path = tmp_path / "hosts.yml"
+        write_inventory(path, replace(inventory("a", "b"), name="hosts", provider="external"))
+        provider = Hosts(path, lambda text: None, **options)
+        # The timer's script holds the one that clears a profile, so it comes first.
+        answers = {
+            FACTS: facts(),
+            TOOLS: "",
+            TIMER: "",
+            CLEAR: "",
+            "systemctl stop": "",
+            "ip link set dev": "",
+        }
+        provider.nodes = FakeNodes(provider.inventory, answers)  # type: ignore[assignment]
+        return provider
+
+    return build
+
+
+def scripts(provider: Hosts, word: str, node: str = "node1") -> list[str]:
+    return [script for script in provider.nodes[node].log if word in script]
+
+
+# -- facts ------------------------------------------------------------------------------------------
+
+
+async def test_a_run_records_what_the_hosts_are(make) -> None:
+    provider = make()
+    await provider.prepare([HOST], print)
+    assert provider.describe()["node2"] == {
+        "underlay_address": "192.168.77.12/24",
+        "zone": "b",
+        "virtualization": "kvm",
+        "cpus": 2,
+        "memory_mib": 3934,
+        "kernel": "6.1.0-18-amd64",
+        "cpu": "AMD EPYC",
+    }
+    assert (provider.cluster, provider.image, provider.snapshots) == ("hosts", None, False)
+    await provider.leave()
+
+
+@pytest.mark.parametrize(
+    ("virtualization", "accelerator"),
+    [("none", "bare"), ("qemu", "tcg"), ("kvm", "kvm"), ("amazon", "kvm"), ("microsoft", "kvm"), ("lxc", "shared-kernel")],
+)  # fmt: skip
+async def test_the_accelerator_is_what_the_hosts_say(make, virtualization, accelerator) -> None:
+    provider = make()
+    provider.nodes.answers[FACTS] = facts(virtualization, cpu=None)
+    await provider.prepare([HOST], print)
+    assert provider.accelerator == accelerator
+    assert provider.describe()["node1"]["cpu"] is None
+    await provider.leave()
+
+
+async def test_hosts_of_two_kinds_are_refused(make) -> None:
+    provider = make()
+    provider.nodes["node2"].answers[FACTS] = facts("none")
+    with pytest.raises(UserError) as wrong:
+        await provider.prepare([HOST], print)
+    assert (wrong.value.rule, wrong.value.seen) == (
+        "hosts of one run must have CPUs of one kind",
+        "bare, kvm",
+    )
+
+
+async def test_hosts_without_the_tools_are_refused_by_name(make) -> None:
+    provider = make()
+    provider.nodes["node2"].answers[TOOLS] = "iperf3\ntcpdump\n"
+    with pytest.raises(UserError, match=r"hosts\.yml: node2: .*none of these: iperf3, tcpdump"):
+        await provider.prepare([HOST], print)
+    (asked,) = scripts(provider, TOOLS)
+    for tool in ("iperf3", "qperf", "ping", "tc", "ethtool", "tcpdump"):
+        assert f" {tool} " in asked
+
+
+# -- states -----------------------------------------------------------------------------------------
+
+
+async def test_overlays_are_reset_and_converged_in_turn(make, playbooks) -> None:
+    provider = make(role_arguments={"weave": {"overlay_weave_mtu": 1410}})
+    for variant in (HOST, FASTDP, FASTDP, SLEEVE):
+        entered = await provider.enter(variant)
+        assert entered.revert >= 0
+    assert [call[:2] for call in playbooks] == [
+        ("host", "converge"),
+        ("host", "reset"),
+        ("weave", "converge"),
+        ("weave", "reset"),
+        ("weave", "converge"),
+    ]
+    assert playbooks[2][2] == {
+        "overlay_weave_mode": "fastdp",
+        "overlay_weave_encrypted": False,
+        "overlay_weave_mtu": 1410,
+    }
+    await provider.leave()
+    assert playbooks[-1][:2] == ("weave", "reset")
+
+
+async def test_every_entering_begins_without_a_profile(make) -> None:
+    provider = make()
+    await provider.enter(HOST)
+    await provider.enter(HOST)
+    for name in provider.nodes:
+        found = [s for s in provider.nodes[name].log if s == shaping.clear_script("eth1")]
+        assert len(found) == 2
+
+
+async def test_an_overlay_converges_under_the_tiers_mtu(make, playbooks) -> None:
+    provider = make(underlay_mtu=1400)
+    await provider.enter(FASTDP)
+    assert scripts(provider, "ip link set dev", "node2")[-1] == shaping.mtu_script("eth1", 1400)
+
+
+async def test_leaving_twice_resets_once(make, playbooks) -> None:
+    provider = make()
+    await provider.enter(FASTDP)
+    await provider.leave()
+    await provider.leave()
+    assert [call[1] for call in playbooks] == ["converge", "reset"]
+
+
+# -- the timer --------------------------------------------------------------------------------------
+
+
+async def test_the_timer_is_armed_before_anything_is_changed(make, playbooks) -> None:
+    provider = make(underlay_mtu=1400)
+    playbooks.fail = "converge"
+    with pytest.raises(UserError):
+        await provider.enter(FASTDP)
+    log = provider.nodes["node2"].log
+    armed = next(n for n, script in enumerate(log) if TIMER in script)
+    changed = next(n for n, script in enumerate(log) if script == shaping.mtu_script("eth1", 1400))
+    assert armed < changed
+
+
+async def test_the_timer_takes_profile_and_overlay_away(make, tmp_path) -> None:
+    """The script runs for real, with commands that only say that they were called."""
+    provider = make()
+    await provider.renew()
+    (script,) = scripts(provider, TIMER)
+    (tmp_path / "bin").mkdir()
+    for name in ("systemctl", "systemd-run"):
+        path = tmp_path / "bin" / name
+        path.write_text(f'#!/bin/sh\nfor word; do echo "{name}: $word"; done >>{tmp_path}/called\n')
+        path.chmod(0o755)
+    script = script.replace(hosts.CLEAR, str(tmp_path / "clear"))
+    path = f"{tmp_path}/bin:/usr/bin:/bin"
+    await asyncio.to_thread(subprocess.run, ["sh", "-c", script], env={"PATH": path}, check=True)
+    assert (tmp_path / "clear").read_text() == shaping.clear_script("eth1")
+    called = (tmp_path / "called").read_text().splitlines()
+    assert called[-4:] == [
+        f"systemd-run: --on-active={hosts.PATIENCE}",
+        "systemd-run: sh",
+        "systemd-run: -c",
+        f"systemd-run: sh {tmp_path}/clear; [ ! -x {hosts.RESET} ] || {hosts.RESET}",
+    ]
+    assert "systemctl: overlaylab-deadman.timer" in called
+
+
+async def test_the_timer_is_renewed_while_the_runner_lives(make, monkeypatch) -> None:
+    monkeypatch.setattr(hosts, "RENEW_EVERY", 0.01)
+    provider = make()
+    refusals = iter([NodeError("node1: no SSH")])  # the trial's business
+    provider.nodes["node1"].answers[TIMER] = lambda _: next(refusals, "")
+    await provider.prepare([HOST], print)
+    for _ in range(200):
+        if len(scripts(provider, TIMER)) >= 3:
+            break
+        await asyncio.sleep(0.01)
+    assert len(scripts(provider, TIMER)) >= 3
+    await provider.leave()
+    count = len(scripts(provider, TIMER))
+    await asyncio.sleep(0.05)
+    assert len(scripts(provider, TIMER)) == count
+
+
+async def test_leaving_stops_timer_and_servers(make) -> None:
+    provider = make()
+    await provider.enter(HOST)
+    await provider.leave()
+    last = provider.nodes["node2"].log[-1]
+    assert last.startswith("systemctl stop overlaylab-deadman.timer 'overlaylab-server-*'")
+    assert provider.nodes.dropped == 1
+
+
+def test_patience_outlasts_several_renewals() -> None:
+    assert hosts.PATIENCE >= 3 * hosts.RENEW_EVERY
