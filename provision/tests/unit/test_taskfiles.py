@@ -1,0 +1,238 @@
+"""The tasks: each overlay has one, each says what it does, and what is typed reaches the command."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from overlaylab import overlays
+from overlaylab.paths import ROOT
+
+pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
+
+PLAIN = {"default", "setup", "doctor", "test"}
+"""Tasks without a namespace."""
+NAMESPACES = {"image", "lab", "profile", "results", "test", "bench"}
+
+
+SAY = """#!/bin/sh
+printf '%s\\n' "$*"
+for name in PROFILE CLUSTER SUITE MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
+    eval "printf '%s=%s\\n' $name \\"\\$$name\\""
+done
+exit ${FAIL:-0}
+"""
+"""A `lab` that says what reached it."""
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """The Taskfiles alone, with a `lab` that only talks: no task of a test may touch this machine."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for path in (*ROOT.glob("*/Taskfile*.y*ml"), ROOT / "Taskfile.yml"):
+        target = folder / path.relative_to(ROOT)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copy(path, target)
+    lab = folder / "provision" / "bin" / "lab"
+    lab.parent.mkdir()
+    lab.write_text(SAY)
+    lab.chmod(0o755)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def task(checkout: Path):
+    """task(word, …, VARIABLE=…): go-task on that checkout, with these variables in the environment."""
+
+    def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        argv = ["task", "--exit-code", "--dir", str(checkout), *words]
+        clean = {k: os.environ[k] for k in ("PATH", "HOME") if k in os.environ}
+        return subprocess.run(
+            argv, env=clean | variables, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def tasks(task) -> dict[str, dict]:
+    """Every task that is not internal, as go-task lists it."""
+    listed = json.loads(task("--list-all", "--json").stdout)["tasks"]
+    return {one["name"]: one for one in listed}
+
+
+def definitions() -> dict[str, dict]:
+    """Every task as its file has it."""
+    found: dict[str, dict] = {}
+    for path in (*ROOT.glob("*/Taskfile*.y*ml"), ROOT / "Taskfile.yml"):
+        found |= YAML(typ="safe", pure=True).load(path.read_text())["tasks"]
+    return found
+
+
+# -- names ------------------------------------------------------------------------------------------
+
+
+def test_each_overlay_has_a_task_and_each_task_that_measures_an_overlay(tasks) -> None:
+    measured = {
+        name: call["vars"]["OVERLAY"]
+        for name, one in definitions().items()
+        for call in one.get("cmds", ())
+        if isinstance(call, dict) and call.get("task") == "measure"
+    }
+    assert measured == {f"lab:{name}": name for name in overlays.names()}
+    assert set(measured) <= set(tasks)
+
+
+def test_every_public_task_says_what_it_does_in_one_line(tasks) -> None:
+    for name, one in tasks.items():
+        if name != "default":
+            assert re.fullmatch(r"[A-Z][^\n]{10,160}[^.\s]", one["desc"]), f"{name}: {one['desc']!r}"
+
+
+def test_tasks_are_namespaced_and_in_kebab_case(tasks) -> None:
+    assert set(tasks) >= PLAIN
+    for name in set(tasks) - PLAIN:
+        namespace, _, rest = name.partition(":")
+        assert namespace in NAMESPACES, name
+        assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", rest), name
+
+
+def test_what_the_user_is_promised_is_there(tasks) -> None:
+    assert {
+        *("image:build", "lab:up", "lab:status", "lab:ssh", "lab:down", "lab:destroy", "lab:resume"),
+        *("profile:list", "profile:show", "profile:apply", "profile:verify", "profile:clear"),
+        *("results:show", "results:list", "results:export", "test:unit", "test:lint", "bench:harness"),
+    } <= set(tasks)
+
+
+def test_without_a_name_the_public_tasks_are_listed(task, tasks) -> None:
+    listed = task("--list").stdout
+    for name in set(tasks) - {"default"}:
+        assert f"* {name}:" in listed
+    assert "measure:" not in listed.replace("lab:", "")
+
+
+# -- what is typed reaches the command --------------------------------------------------------------
+
+
+@pytest.fixture
+def lab(task):
+    """lab(task, …): the words that reached `lab`, and the variables that were not empty."""
+
+    def run(*words: str, **variables: str) -> tuple[str, dict[str, str]]:
+        done = task(*words, **variables)
+        assert done.returncode == 0, done.stderr
+        first, *rest = done.stdout.splitlines()
+        return first, {k: v for k, v in (line.split("=", 1) for line in rest) if v}
+
+    return run
+
+
+@pytest.mark.parametrize("overlay", overlays.names())
+def test_measuring_passes_everything_on(lab, overlay) -> None:
+    typed = {
+        "PROFILE": "azure-a0",
+        "CLUSTER": "trio",
+        "SUITE": "schaaf-2015",
+        "MODES": "fastdp,sleeve",
+        "ARGUMENTS": "overlay_weave_mtu=1410 overlay_weave_range=10.200.0.0/16",
+        "BLOCKS": "3",
+        "SCALE": "2",
+        "SEED": "7",
+        "INVENTORY": "my hosts.yml",
+        "DRY_RUN": "1",
+    }
+    assert lab(f"lab:{overlay}", *(f"{k}={v}" for k, v in typed.items())) == (f"measure {overlay}", typed)
+
+
+def test_what_is_not_typed_has_its_default_or_is_empty(lab) -> None:
+    assert lab("lab:weave") == ("measure weave", {"CLUSTER": "pair", "SUITE": "quick", "SCALE": "1"})
+    assert lab("lab:resume") == ("resume", {"CLUSTER": "pair"})
+
+
+def test_variables_may_stand_in_the_environment_too(lab) -> None:
+    assert lab("lab:weave", BLOCKS="2")[1]["BLOCKS"] == "2"
+
+
+def test_values_are_no_shell_text(lab, tmp_path) -> None:
+    mean = f"$(touch {tmp_path}/made); `touch {tmp_path}/made` 'x' \"y\""
+    assert lab("lab:weave", f"MODES={mean}")[1]["MODES"] == mean
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "variables"),
+    [
+        (["lab:up"], "cluster up", {"CLUSTER": "pair"}),
+        (["lab:up", "CLUSTER=trio"], "cluster up", {"CLUSTER": "trio"}),
+        (["lab:status"], "cluster status", {"CLUSTER": "pair"}),
+        (["lab:down"], "cluster down", {"CLUSTER": "pair"}),
+        (["lab:resume", "RUN=7f3a"], "resume", {"CLUSTER": "pair", "RUN": "7f3a"}),
+        (["profile:list"], "profile list", {}),
+        (["profile:show", "PROFILE=azure-a1"], "profile show", {"PROFILE": "azure-a1"}),
+        (
+            ["profile:apply", "PROFILE=azure-a1", "INVENTORY=hosts.yml"],
+            "profile apply",
+            {"PROFILE": "azure-a1", "CLUSTER": "pair", "INVENTORY": "hosts.yml"},
+        ),
+        (
+            ["profile:verify", "PROFILE=azure-a1"],
+            "profile verify",
+            {"PROFILE": "azure-a1", "CLUSTER": "pair"},
+        ),
+        (["profile:clear"], "profile clear", {"CLUSTER": "pair"}),
+        (["doctor"], "doctor", {}),
+        (["setup"], "setup", {}),
+    ],
+)
+def test_each_task_calls_its_command(lab, words, command, variables) -> None:
+    said, seen = lab(*words)
+    assert (said.strip(), seen) == (command, variables)
+
+
+def test_words_after_the_dashes_reach_the_node(lab) -> None:
+    assert lab("lab:ssh", "--", "node1", "ip", "-br", "address")[0] == "cluster ssh node1 ip -br address"
+
+
+def test_exit_codes_are_passed_on(task) -> None:
+    for code in (1, 2, 130):
+        assert task("lab:weave", FAIL=str(code)).returncode == code
+
+
+# -- refused ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["profile:show"], "PROFILE"),
+        (["profile:apply"], "PROFILE"),
+        (["results:export"], "FORMAT"),
+        (["results:export", "FORMAT=xml"], "csv"),
+        (["lab:ssh"], "say which node, as in ./task lab:ssh -- node1"),
+        (["measure", "OVERLAY=weave"], "internal"),
+        (["lab:weeve"], "lab:weave"),
+    ],
+)
+def test_what_is_missing_or_unknown_is_named_and_nothing_is_run(task, words, text) -> None:
+    done = task(*words)
+    assert done.returncode != 0
+    assert "PROFILE=" not in done.stdout  # as `lab` would have said
+    assert text in done.stderr
+
+
+def test_removing_everything_asks_first(task) -> None:
+    done = task("lab:destroy")  # nobody is there to answer
+    assert done.returncode != 0
+    assert "cluster destroy" not in done.stdout
+    lines = task("--yes", "lab:destroy", "KEEP_CACHE=1").stdout.splitlines()
+    assert "cluster destroy" in lines and "KEEP_CACHE=1" in lines
+
+
+def test_this_checkout_has_its_own_lab() -> None:
+    assert (ROOT / "provision" / "bin" / "lab").stat().st_mode & 0o111
