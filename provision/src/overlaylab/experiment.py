@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import host, overlays, profile, progress
+from overlaylab import host, overlays, profile, progress, shaping
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
@@ -80,6 +80,11 @@ def request(
         raise UserError(
             "BLOCKS", "must lie between 1 and 1000", seen=blocks, fix="Leave it out for the suite's own"
         )
+    if seed is not None and not 0 <= seed < 2**63:
+        raise UserError(
+            "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
+        )
+    _check_can_be_done(tier, wanted)
     spec = clusters.load_cluster(cluster)
     path = Path(inventory) if inventory else None
     where = load_inventory(path) if path else spec
@@ -104,11 +109,29 @@ def request(
     )
 
 
+def _check_can_be_done(tier: profile.Profile, wanted: Suite) -> None:
+    """Refuse what the schemas are ready for and the lab is not yet: nothing may be left out in silence."""
+    for benchmark in wanted.benchmarks:
+        if benchmark.placement != "remote":
+            raise UserError(
+                f"suite {wanted.name}: {benchmark.name}",
+                "has a placement that this version of overlaylab cannot measure",
+                seen=benchmark.placement,
+                fix="Choose a suite between two nodes, placement: remote",
+            )
+    shaping.check_supported(tier)
+
+
 def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
     """Refuse addresses of the lab that the operator already uses for something else."""
-    routes = json.loads(
-        subprocess.run(["ip", "-j", "route", "show", "table", "all"], capture_output=True).stdout or "[]"
-    )
+    try:
+        asked = subprocess.run(["ip", "-j", "route", "show", "table", "all"], capture_output=True)
+    except FileNotFoundError:
+        raise UserError(
+            "ip", "must be installed: it tells which networks this machine reaches",
+            fix="Install iproute2, or put /sbin into your PATH",
+        ) from None  # fmt: skip
+    routes = json.loads(asked.stdout or "[]")
     own = _bridges_of(spec.underlay, routes)
     if inventory is None:
         clusters.check_routes(spec, routes, own)
@@ -177,6 +200,11 @@ def changes(stored: RunRecord, now: RunRecord) -> list[str]:
     for name in ("accelerator", "image", "machine", "provider"):
         if getattr(stored, name) != getattr(now, name):
             found.append(f"{name} was {getattr(stored, name)} and is {getattr(now, name)}")
+    found += [
+        f"{name} is another node: {dict(stored.nodes.get(name) or {})} before, {dict(now.nodes.get(name) or {})} now"
+        for name in sorted({*stored.nodes, *now.nodes})
+        if stored.nodes.get(name) != now.nodes.get(name)
+    ]
     return found
 
 

@@ -78,18 +78,25 @@ def applied_delay(target_rtt: float | None, baseline_rtt: float) -> float:
     return max(0.0, (target_rtt or 0.0) - baseline_rtt) / 2
 
 
+def check_supported(profile: Profile) -> None:
+    """Refuse what a profile can describe and a node cannot be told yet. Raises UserError."""
+    told = {"sustained": profile.sustained, "quota": profile.quota, "vcpus": profile.vcpus}
+    told["ingress_metered"] = profile.ingress_metered or None
+    for name, value in told.items():
+        if value is not None:
+            raise UserError(
+                f"profile {profile.name}: {name}",
+                "is described, but this version of overlaylab cannot put it in force",
+                seen=value,
+                fix="Choose a profile without it (./task profile:list), so that nothing is left out in silence",
+            )
+
+
 def node_shaping(
     profile: Profile, inventory: Inventory, node: InventoryNode, baseline_rtt: Mapping[frozenset[str], float]
 ) -> NodeShaping:
     """What `node` is told. baseline_rtt: {pair of node names: RTT in s without a profile}."""
-    for name in ("sustained", "quota"):
-        if getattr(profile, name) is not None:
-            raise UserError(
-                f"profile {profile.name}: {name}",
-                "is described, but this version of overlaylab cannot put it in force",
-                seen=getattr(profile, name),
-                fix="Choose a profile without it (./task profile:list), so that nothing is left out in silence",
-            )
+    check_supported(profile)
     zones = []
     peers = [peer for peer in inventory.nodes if peer.name != node.name]
     for zone in sorted({peer.zone for peer in peers}):

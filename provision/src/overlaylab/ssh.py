@@ -4,6 +4,7 @@ on an emulated CPU) and is given up before a snapshot is reverted to."""
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shlex
 import signal
 import time
@@ -36,6 +37,8 @@ class Node:
         self.spec = spec
         self.name = spec.name
         self._connection: asyncssh.SSHClientConnection | None = None
+        self._shell: asyncssh.SSHClientProcess | None = None
+        self._busy = asyncio.Lock()
 
     async def connect(self, timeout: float = 60) -> None:
         """Connect, trying again until `timeout` seconds are over: a node that resumes needs a moment."""
@@ -88,6 +91,7 @@ class Node:
         if self._connection is not None:
             self._connection.abort()
             self._connection = None
+            self._shell = None
 
     async def sh(
         self,
@@ -99,54 +103,95 @@ class Node:
     ) -> Completed:
         """Run a POSIX sh script as root. check: NodeError unless it exits 0.
 
-        The script travels on the command line; secrets go through `stdin`, never through the script.
+        It runs in a root shell that is kept open, in a process of its own and without standard input: a new
+        SSH session and sudo cost half a second on an emulated CPU. While that shell is busy, and where there
+        is `stdin`, a session of its own is opened. Secrets go through `stdin`, never through the script.
         """
-        connection = self._connection
-        if connection is None:
+        if self._connection is None:
             await self.connect()
-            connection = self._connection
-            assert connection is not None
-        sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
         started = time.monotonic()
         try:
-            process = await connection.create_process(
-                f"{sudo}sh -c {shlex.quote(script)}",
-                encoding=None,
-                # communicate() ends the input only where there is some: a script that reads would wait for ever.
-                stdin=asyncssh.PIPE if stdin else asyncssh.DEVNULL,
-            )
-            body = stdin.encode() if isinstance(stdin, str) else stdin
-            try:
-                out, err = await asyncio.wait_for(process.communicate(body), timeout)
-            except TimeoutError:
-                process.close()
-                done = Completed(None, "", f"no answer within {timeout:g} s", time.monotonic() - started)
-                if check:
-                    raise NodeError(f"{self.name}: {_first_line(script)}: {done.stderr}") from None
-                return done
+            if stdin is None and not self._busy.locked():
+                async with self._busy:
+                    code, out, err = await asyncio.wait_for(self._in_shell(script), timeout)
+            else:
+                code, out, err = await asyncio.wait_for(self._in_session(script, stdin), timeout)
+        except TimeoutError:
+            done = Completed(None, "", f"no answer within {timeout:g} s", time.monotonic() - started)
+            if check:
+                raise NodeError(f"{self.name}: {_first_line(script)}: {done.stderr}") from None
+            return done
         except (asyncssh.Error, OSError) as error:
             self.drop()
             raise NodeError(f"{self.name}: the SSH connection broke ({error})") from error
-        if process.exit_signal:
-            # As a shell gives it, 128 and the signal's number: the connection is as good as before.
-            code = 128 + getattr(signal, f"SIG{process.exit_signal[0]}", 0)
-        elif process.exit_status is not None and process.exit_status >= 0:
-            code = process.exit_status
-        else:
+        except NodeError:
             self.drop()
-            raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
-        done = Completed(
-            code,
-            _text(out),
-            _text(err),
-            time.monotonic() - started,
-        )
+            raise
+        done = Completed(code, out, err, time.monotonic() - started)
         if check and done.exit_code != 0:
             words = (done.stderr or done.stdout).strip().splitlines()
             raise NodeError(
                 f"{self.name}: `{_first_line(script)}` ended with {done.exit_code}: {' / '.join(words[-3:])}"
             )
         return done
+
+    async def _in_shell(self, script: str) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr of a script in the root shell that is kept open."""
+        if self._shell is None:
+            self._shell = await self._session("sh", asyncssh.PIPE)
+        shell, self._shell = self._shell, None  # given back only when it is known to be idle
+        # Random, so that no output can hold it.
+        mark = f"={secrets.token_hex(8)}="
+        shell.stdin.write(
+            f"sh -c {shlex.quote(script)} </dev/null; printf '{mark}%s\\n' $?; echo '{mark}' >&2\n".encode()
+        )
+        try:
+            (out, code), (err, _) = await asyncio.gather(
+                self._until(shell.stdout, mark.encode()), self._until(shell.stderr, mark.encode())
+            )
+        except BaseException:
+            shell.close()  # cut off: whatever it still does, nobody waits for it
+            raise
+        self._shell = shell
+        return int(code), _text(out), _text(err)
+
+    async def _until(self, stream: asyncssh.SSHReader, mark: bytes) -> tuple[bytes, bytes]:
+        """What the stream gives up to the mark, and the rest of the mark's line."""
+        seen = bytearray()
+        while True:
+            part = await stream.read(65536)  # readuntil() gives up where more than the window is pending
+            if not part:
+                raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
+            seen += part
+            at = seen.find(mark, max(0, len(seen) - len(part) - len(mark) - 8))
+            if at >= 0 and seen.endswith(b"\n"):
+                return bytes(seen[:at]), bytes(seen[at + len(mark) : -1])
+
+    async def _in_session(self, script: str, stdin: str | bytes | None) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr of a script in an SSH session of its own."""
+        process = await self._session(
+            f"sh -c {shlex.quote(script)}",
+            # communicate() ends the input only where there is some: a script that reads would wait for ever.
+            asyncssh.PIPE if stdin else asyncssh.DEVNULL,
+        )
+        try:
+            out, err = await process.communicate(stdin.encode() if isinstance(stdin, str) else stdin)
+        except asyncio.CancelledError:
+            process.close()
+            raise
+        if process.exit_signal:
+            # As a shell gives it, 128 and the signal's number: the connection is as good as before.
+            code = 128 + getattr(signal, f"SIG{process.exit_signal[0]}", 0)
+        elif process.exit_status is not None and process.exit_status >= 0:
+            code = process.exit_status
+        else:
+            raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
+        return code, _text(out), _text(err)
+
+    async def _session(self, command: str, stdin: int) -> asyncssh.SSHClientProcess:
+        assert self._connection is not None
+        sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
+        return await self._connection.create_process(f"{sudo}{command}", encoding=None, stdin=stdin)
 
 
 def _text(raw: bytes | str | None) -> str:

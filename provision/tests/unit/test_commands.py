@@ -11,11 +11,13 @@ import pytest
 from lab_builders import inventory, node
 from lab_commands import lab, refused
 
-from overlaylab import cli, host, paths
+from overlaylab import cli, host, host_services, paths
 from overlaylab.commands import cluster, measure
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
+from overlaylab.lock import cluster_lock
 from overlaylab.model import Variant
+from overlaylab.providers import libvirt, virsh
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "commands"
 
@@ -194,3 +196,29 @@ def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) 
 def test_variants_have_names_for_people() -> None:
     assert measure.variant_name(Variant("host")) == "host"
     assert measure.variant_name(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
+
+
+def test_destroying_passes_over_folders_that_hold_a_lock_only(monkeypatch, own_cache) -> None:
+    removed: list[str] = []
+
+    class Fake:
+        def __init__(self, spec, say) -> None:
+            self.name = spec.name
+
+        async def remove_nodes(self) -> None:
+            removed.append(self.name)
+
+    async def remove_pool(name: str) -> None:
+        removed.append(f"pool {name}")
+
+    monkeypatch.setattr(host_services, "libvirt_error", lambda: None)
+    monkeypatch.setattr(host_services, "stop_services", lambda: [])
+    monkeypatch.setattr(libvirt, "Libvirt", Fake)
+    monkeypatch.setattr(virsh, "remove_pool", remove_pool)
+    (own_cache / "clusters" / "pair" / "vagrant").mkdir(parents=True)
+    with cluster_lock("hosts", "measuring weave"):  # of an inventory: it has no file in vagrant/clusters
+        pass
+    result = lab("cluster", "destroy")
+    assert result.exit_code == 0, result.exception
+    assert removed == ["pair", "pool overlaylab-test"]
+    assert not own_cache.exists()

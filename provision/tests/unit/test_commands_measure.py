@@ -100,7 +100,7 @@ def test_resuming_nothing_says_what_to_do(provider) -> None:
     wrong = refused("resume")
     assert wrong.rule == "must hold an unfinished run of cluster pair"
     assert refused("resume", CLUSTER="trio").rule == "must hold an unfinished run of cluster trio"
-    assert refused("resume", RUN="20200101T000000Z-0000").seen == "20200101T000000Z-0000"
+    assert "20200101T000000Z-0000" in refused("resume", RUN="20200101T000000Z-0000").seen
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -122,6 +122,26 @@ def test_an_interrupted_run_says_so_leaves_the_nodes_and_is_resumed(provider, ho
     assert provider.left == 1
     assert lab("resume").exit_code == 0
     assert stored() == ("done", ["ok"] * 4)
+
+
+def test_a_run_that_is_done_is_not_begun_again(provider) -> None:
+    assert lab("measure", "host", SEED="7", BLOCKS="1").exit_code == 0
+    with Store.open(paths.database()) as store:
+        run_id = store.latest_run()
+        ended = store.run(run_id).ended_at
+    wrong = refused("resume", RUN=run_id[-4:])
+    assert (wrong.where, wrong.seen) == (f"run {run_id}", "done")
+    with Store.open(paths.database()) as store:
+        assert store.run(run_id).ended_at == ended
+
+
+def test_what_stopped_a_run_is_said_though_the_nodes_cannot_be_left_clean(provider, monkeypatch) -> None:
+    async def leave() -> None:
+        raise NodeError("node2: no SSH")
+
+    monkeypatch.setattr(provider, "leave", leave)
+    provider.nodes.answers["tcpdump -i"] = NodeError("node1: gone")
+    assert refused("measure", "host", SEED="7").rule == "stopped: node1: gone; tried 2 times"
 
 
 def test_one_run_at_a_time(provider) -> None:

@@ -14,6 +14,8 @@ from overlaylab.commands import measure
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, write_inventory
 from overlaylab.model import Variant
+from overlaylab.profile import load_profile
+from overlaylab.suite import load_suite
 
 ROUTES: list[dict] = [
     {"dst": "default", "gateway": "10.0.2.2", "dev": "eth0"},
@@ -147,6 +149,8 @@ def test_planning_takes_no_nodes(hosts) -> None:
         ({"blocks": 0}, "BLOCKS", "must lie between 1 and 1000"),
         ({"blocks": -1}, "BLOCKS", "must lie between 1 and 1000"),
         ({"blocks": 1001}, "BLOCKS", "must lie between 1 and 1000"),
+        ({"seed": -1}, "SEED", "must lie between 0 and 2^63 - 1"),
+        ({"seed": 2**63}, "SEED", "must lie between 0 and 2^63 - 1"),
         ({"scale": 0}, "SCALE", "must lie between 0.1 and 1000"),
         ({"scale": float("nan")}, "SCALE", "must lie between 0.1 and 1000"),
         ({"arguments": "overlay_weave_mtu"}, "ARGUMENTS", "must be name=value, with spaces between several"),
@@ -215,6 +219,35 @@ def test_one_host_is_no_network(tmp_path) -> None:
         experiment.request("weave", inventory=str(path))
 
 
+def test_a_placement_that_cannot_be_measured_is_refused(monkeypatch) -> None:
+    quick = load_suite("quick")
+    local = replace(quick, benchmarks=(replace(quick.benchmarks[0], placement="local"),))
+    monkeypatch.setattr(experiment, "load_suite", lambda name: local)
+    with pytest.raises(UserError, match=r"suite quick: tcp-goodput: has a placement that .* cannot measure"):
+        experiment.request("weave")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("quota", 0.2), ("sustained", 1e6), ("vcpus", 1), ("ingress_metered", True)]
+)
+def test_a_profile_that_cannot_be_put_in_force_is_refused_before_anything_starts(
+    monkeypatch, field, value
+) -> None:
+    tier = replace(load_profile("azure-a1"), **{field: value})
+    monkeypatch.setattr(experiment.profile, "load_profile", lambda name: tier)
+    with pytest.raises(UserError, match=rf"profile azure-a1: {field}: is described, but"):
+        experiment.request("weave")
+
+
+def test_a_machine_without_ip_is_told_what_to_install(monkeypatch) -> None:
+    def absent(*_, **__):
+        raise FileNotFoundError("ip")
+
+    monkeypatch.setattr(experiment, "subprocess", SimpleNamespace(run=absent))
+    with pytest.raises(UserError, match=r"ip: must be installed: .* Install iproute2"):
+        experiment.request("weave")
+
+
 # -- what a run is about ----------------------------------------------------------------------------
 
 
@@ -266,6 +299,13 @@ def test_hosts_are_described_by_their_kind_and_not_by_name() -> None:
         (
             {"suite_digest": "other", "image": None},
             ["the suite quick has changed", "image was 0123 and is None"],
+        ),
+        (
+            {"nodes": {"node1": {"cpus": 2}}},
+            [
+                "node1 is another node: {'cpus': 1, 'cpu': None, 'memory_mib': 1024} before, {'cpus': 2} now",
+                "node2 is another node: {'cpus': 1, 'cpu': None, 'memory_mib': 1024} before, {} now",
+            ],
         ),
         ({"seed": 8, "scale": 2.0}, []),  # these come from the run itself
     ],

@@ -167,6 +167,39 @@ async def test_leaving_twice_resets_once(make, playbooks) -> None:
     assert [call[1] for call in playbooks] == ["converge", "reset"]
 
 
+async def test_what_did_not_converge_is_reset_all_the_same(make, playbooks) -> None:
+    provider = make()
+    playbooks.fail = "converge"
+    with pytest.raises(UserError):
+        await provider.enter(FASTDP)
+    playbooks.fail = None
+    await provider.enter(HOST)
+    assert [call[:2] for call in playbooks] == [
+        ("weave", "converge"),
+        ("weave", "reset"),
+        ("host", "converge"),
+    ]
+
+    playbooks.clear()
+    playbooks.fail = "converge"
+    with pytest.raises(UserError):
+        await provider.enter(SLEEVE)
+    playbooks.fail = None
+    await provider.leave()
+    assert [call[:2] for call in playbooks] == [("host", "reset"), ("weave", "converge"), ("weave", "reset")]
+
+
+async def test_a_reset_that_failed_is_tried_again(make, playbooks) -> None:
+    provider = make()
+    await provider.enter(FASTDP)
+    playbooks.fail = "reset"
+    with pytest.raises(UserError):
+        await provider.enter(HOST)
+    playbooks.fail = None
+    await provider.enter(FASTDP)  # not taken for what is still there
+    assert [call[1] for call in playbooks] == ["converge", "reset", "reset", "converge"]
+
+
 # -- the timer --------------------------------------------------------------------------------------
 
 
@@ -220,6 +253,14 @@ async def test_the_timer_is_renewed_while_the_runner_lives(make, monkeypatch) ->
     count = len(scripts(provider, TIMER))
     await asyncio.sleep(0.05)
     assert len(scripts(provider, TIMER)) == count
+
+
+async def test_a_host_that_does_not_answer_leaves_the_others_timers_renewed(make) -> None:
+    provider = make()
+    provider.nodes["node1"].answers[TIMER] = NodeError("node1: no SSH")
+    with pytest.raises(NodeError, match="node1: no SSH"):
+        await provider.renew()
+    assert len(scripts(provider, TIMER, "node2")) == 1
 
 
 async def test_leaving_stops_timer_and_servers(make) -> None:

@@ -293,6 +293,17 @@ async def test_what_is_converged_is_not_converged_again(make, hypervisor, playbo
     assert hypervisor.log == []
 
 
+async def test_what_only_one_node_has_is_converged_again(make, hypervisor, playbooks) -> None:
+    """A runner that was killed while the nodes were saved leaves such."""
+    provider = make()
+    ready(provider, hypervisor)
+    hypervisor.snapshots[NODES[0]].append(provider.snapshot(HOST))
+    await provider.prepare([HOST], print)
+    assert [call[:2] for call in playbooks] == [("host", "converge")]
+    for name in NODES:
+        assert hypervisor.snapshots[name] == [provider.clean_snapshot(), provider.snapshot(HOST)]
+
+
 async def test_a_mode_is_converged_from_its_familys_state_where_there_is_one(
     make, hypervisor, playbooks
 ) -> None:
@@ -387,6 +398,14 @@ async def test_removing_takes_nodes_that_vagrant_has_forgotten_and_their_network
     assert list(hypervisor.domains) == ["somebody-elses"]
     assert hypervisor.networks == {"default": True}
     assert not (provider.folder / "state.json").exists()
+
+
+async def test_removing_one_cluster_leaves_the_others_their_management_network(make, hypervisor) -> None:
+    provider = make()
+    hypervisor.define("overlaylab-trio-node1")
+    hypervisor.networks["overlaylab-trio"] = True
+    await provider.remove_nodes()
+    assert hypervisor.networks == {"overlaylab-management": True, "overlaylab-trio": True}
 
 
 async def test_leaving_gives_up_the_connections_only(make, hypervisor) -> None:

@@ -143,7 +143,8 @@ def destroy(keep_cache: bool) -> None:
 
     folder = paths.cache() / "clusters"
     if host_services.libvirt_error() is None:
-        for name in [path.name for path in folder.iterdir() if path.is_dir()] if folder.is_dir() else []:
+        # A folder may hold no more than a lock: of SSH hosts, or of a command that was refused.
+        for name in sorted(path.parent.name for path in folder.glob("*/vagrant")):
             with lock.cluster_lock(name, "removing nodes"):
                 asyncio.run(Libvirt(clusters.load_cluster(name), say).remove_nodes())
             say(f"cluster {name}: nodes, disks, snapshots and networks removed")

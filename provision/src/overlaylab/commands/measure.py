@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from overlaylab import experiment, host, lock, paths
-from overlaylab.errors import UserError
+from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells
 from overlaylab.progress import readable, say
 from overlaylab.runner import Clock, Runner, RunStopped, variant_name
@@ -150,7 +150,10 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         say(f"run {run_id} is interrupted; ./task lab:resume carries on")
         raise
     finally:
-        await asyncio.shield(provider.leave())
+        try:
+            await asyncio.shield(provider.leave())
+        except NodeError as error:  # a dead node is often why we leave: that is what the user has to read
+            say(f"could not tidy up: {error}")
     clock = runner.clock
     say(
         f"where the time went: {readable(clock.trials)} in trials, {readable(clock.harness)} around them, "

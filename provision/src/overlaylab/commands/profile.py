@@ -118,15 +118,17 @@ def clear(cluster: str, inventory: str | None) -> None:
 
 async def _need_baseline(found: Shaper) -> None:
     """The baseline RTT as it was measured when no profile was in force; measured now where it was not."""
-    kept = await found.nodes.sh("cat /run/overlaylab/baseline 2>/dev/null || :")
+    kept = await found.nodes.sh(f"cat /run/overlaylab/baseline-{found.profile.name} 2>/dev/null || :")
     first = next(iter(kept.values())).stdout
     if first.strip():
         found.baseline = {frozenset(pair.split()): rtt for pair, rtt in json.loads(first).items()}
         return
     await found.clear()
-    await found.measure_baseline()
+    await found.calibrate()
     text = json.dumps({" ".join(sorted(pair)): rtt for pair, rtt in found.baseline.items()})
-    await found.nodes.sh("mkdir -p /run/overlaylab; cat >/run/overlaylab/baseline", stdin=text)
+    await found.nodes.sh(
+        f"mkdir -p /run/overlaylab; cat >/run/overlaylab/baseline-{found.profile.name}", stdin=text
+    )
 
 
 def _with_nodes(

@@ -7,7 +7,7 @@ import click
 from overlaylab import experiment, paths
 from overlaylab.commands.measure import carry_out
 from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.store import UNFINISHED, Store
 
 
 @click.command()
@@ -29,7 +29,12 @@ def command(run_id: str | None, cluster: str) -> None:
                 f"must hold an unfinished run of cluster {cluster}",
                 fix="Begin one with ./task lab:weave, or list what is there with ./task results:list",
             )
-        stored = store.run(run_id)
+        stored = store.run(store.find_run(run_id))
+        if stored.state not in UNFINISHED:
+            raise UserError(
+                f"run {stored.run_id}", "must be unfinished to be carried on", seen=stored.state,
+                fix=f"Its table: ./task results:show RUN={stored.run_id}",
+            )  # fmt: skip
     arguments = dict(stored.record.arguments)
     asked = experiment.request(
         arguments["overlay"],
@@ -43,4 +48,4 @@ def command(run_id: str | None, cluster: str) -> None:
         scale=arguments["scale"],
         seed=arguments["seed"],
     )
-    carry_out(asked, resume=run_id)
+    carry_out(asked, resume=stored.run_id)

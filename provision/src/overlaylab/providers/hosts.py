@@ -20,7 +20,7 @@ from overlaylab.inventory import Inventory, load_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
 from overlaylab.providers import Entered, Say
-from overlaylab.ssh import Nodes
+from overlaylab.ssh import Node, Nodes
 
 TIMER = "overlaylab-deadman"
 PATIENCE = 600
@@ -53,6 +53,8 @@ class Hosts:
         self.nodes = Nodes(self._inventory)
         self.accelerator = "bare"
         self._current: Variant | None = None
+        self._unsure: Variant | None = None
+        """What was being converged or reset when that failed: it may be there in part."""
         self._renewing: asyncio.Task | None = None
         self._facts: dict[str, JSON] = {}
 
@@ -118,19 +120,27 @@ class Hosts:
             await self._clear_profile()
             return Entered(revert=time.monotonic() - started, converge=0.0)
         await self._clear_profile()
-        if self._current is not None:
-            with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
-                await self._playbook(self._current, "reset")
-            self._current = None
+        await self._reset()
         # Before anything is changed: the runner may be killed while the overlay converges.
         await self.renew()
         if self.underlay_mtu:
             for node in self.nodes.values():
                 await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+        self._unsure = variant
         with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
             await self._playbook(variant, "converge")
-        self._current = variant
+        self._current, self._unsure = variant, None
         return Entered(revert=0.0, converge=time.monotonic() - started)
+
+    async def _reset(self) -> None:
+        """Take away the overlay that is there, whole or in part; none is no error."""
+        left = self._current or self._unsure
+        if left is None:
+            return
+        self._current, self._unsure = None, left
+        with step(f"reset-{left.overlay}-hosts", f"resetting {left.overlay}", 20):
+            await self._playbook(left, "reset")
+        self._unsure = None
 
     async def _playbook(self, variant: Variant, verb: str) -> None:
         arguments = overlays.arguments_of(variant, self.role_arguments)
@@ -142,7 +152,8 @@ class Hosts:
 
     async def renew(self) -> None:
         """(Re)arm the timer on every host; systemd-run(1) transient timers end with their unit."""
-        for node in self.nodes.values():
+
+        async def one(node: Node) -> None:
             clear = shaping.clear_script(node.spec.underlay_interface)
             await node.sh(
                 f"cat >{CLEAR} <<'CLEAR'\n{clear}CLEAR\n"
@@ -151,6 +162,11 @@ class Hosts:
                 f"systemd-run --quiet --collect --unit={TIMER} --on-active={PATIENCE} "
                 + shlex.join(["sh", "-c", f"sh {CLEAR}; [ ! -x {RESET} ] || {RESET}"])
             )
+
+        # One host that does not answer must not let the timers of the others run out.
+        for outcome in await asyncio.gather(*map(one, self.nodes.values()), return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
 
     async def _keep_renewing(self) -> None:
         while True:
@@ -163,10 +179,7 @@ class Hosts:
         if self._renewing:
             self._renewing.cancel()
         await self._clear_profile()
-        if self._current is not None:
-            with step(f"reset-{self._current.overlay}-hosts", f"resetting {self._current.overlay}", 20):
-                await self._playbook(self._current, "reset")
-            self._current = None
+        await self._reset()
         await self.nodes.sh(
             f"systemctl stop {TIMER}.timer 'overlaylab-server-*' 2>/dev/null; rm -f {CLEAR}", check=False
         )

@@ -7,6 +7,7 @@ import hashlib
 import json
 import time
 from collections.abc import Sequence
+from ipaddress import IPv4Network
 
 from overlaylab import host, image, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
@@ -16,6 +17,11 @@ from overlaylab.progress import step
 from overlaylab.providers import Entered, Say, virsh
 from overlaylab.ssh import Nodes
 from overlaylab.vagrant import Vagrant, pool, pool_path, read_json
+
+MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
+"""As the Vagrantfile has it."""
+MANAGEMENT = "overlaylab-management"
+"""The network of eth0, which all clusters share."""
 
 SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
 """After a revert a node's clock is behind by the time since the snapshot."""
@@ -52,7 +58,7 @@ class Libvirt:
         self.key = digest(self.image, spec.digest, self.accelerator, vagrantfile)
         self.folder = paths.cache() / "clusters" / spec.name
         self.domains = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
-        self.networks = ["overlaylab-management", f"overlaylab-{spec.name}"]
+        self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
         self.vagrant = Vagrant(
             spec.name,
             box=f"overlaylab/{system}-{self.image[:12]}",
@@ -145,6 +151,8 @@ class Libvirt:
                 await virsh.delete_volume(pool(), volume)
         with step("box-add", f"adding the box of image {self.image[:12]}", 20):
             await self.vagrant.add_box(image.box_path(self.system))
+        await virsh.make_network(MANAGEMENT, MANAGEMENT_ADDRESSES, dhcp=True)
+        await virsh.make_network(self.networks[1], self.spec.underlay, mtu=9001)
         names = ", ".join(node.name for node in self.spec.nodes)
         estimate = 60 if self.accelerator == "kvm" else 120
         with step(f"vagrant-up-{self.accelerator}", f"bringing up {names} with Vagrant", estimate):
@@ -194,7 +202,10 @@ class Libvirt:
                 await virsh.virsh("destroy", domain, check=False)
                 await virsh.virsh("undefine", domain, "--remove-all-storage", "--snapshots-metadata")
         networks = (await virsh.virsh("net-list", "--all", "--name")).split()
+        shared = any(name.startswith("overlaylab-") for name in await virsh.domains())
         for network in self.networks:
+            if network == MANAGEMENT and shared:  # nodes of another cluster would lose their way in
+                continue
             if network in networks:
                 await virsh.virsh("net-destroy", network, check=False)
                 await virsh.virsh("net-undefine", network, check=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from collections.abc import Iterable
+from ipaddress import IPv4Network
 
 from overlaylab.errors import NodeError
 
@@ -51,6 +53,29 @@ async def start_networks(names: Iterable[str]) -> None:
             await virsh("net-start", name)
 
 
+async def make_network(
+    name: str, network: IPv4Network, *, dhcp: bool = False, mtu: int | None = None
+) -> None:
+    """Define an isolated network, the host on its first address, unless there is one of that name; start it.
+
+    Without STP: after each revert a bridge that runs it forwards nothing for up to four seconds, the least
+    forward delay that the kernel lets STP have (net/bridge/br_private_stp.h), and Vagrant always asks for it.
+    """
+    if name not in (await virsh("net-list", "--all", "--name")).split():
+        first, *_, last = network.hosts()
+        leases = f"<dhcp><range start='{first + 1}' end='{last}'/></dhcp>" if dhcp else ""
+        size = f"<mtu size='{mtu}'/>" if mtu else ""
+        xml = (
+            f"<network><name>{name}</name><bridge stp='off' delay='0'/>{size}"
+            f"<ip address='{first}' netmask='{network.netmask}'>{leases}</ip></network>"
+        )
+        with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+            file.write(xml)
+            file.flush()
+            await virsh("net-define", file.name)
+    await start_networks([name])
+
+
 async def start_pool(name: str, folder: str) -> None:
     """Make and start the storage pool: vagrant-libvirt makes none but that called default."""
     if name not in (await virsh("pool-list", "--all", "--name")).split():
@@ -69,11 +94,18 @@ async def delete_volume(pool: str, prefix: str) -> None:
 async def take_snapshot(domains: Iterable[str], name: str) -> None:
     """Snapshot memory and disk of all domains at one moment: none runs while another is saved."""
     names = list(domains)
+    # One of the nodes may have it already: of a command that was killed, or failed on another node.
+    await delete_snapshot(names, name)
     await each(names, "suspend")
     try:
-        await asyncio.gather(*(virsh("snapshot-create-as", domain, name) for domain in names))
+        saved = await asyncio.gather(
+            *(virsh("snapshot-create-as", domain, name) for domain in names), return_exceptions=True
+        )
     finally:
         await each(names, "resume")
+    for outcome in saved:
+        if isinstance(outcome, BaseException):
+            raise outcome
 
 
 async def revert(domains: Iterable[str], name: str) -> None:
