@@ -188,10 +188,8 @@ async def test_settings_that_do_not_take_stop_it() -> None:
         (0.000966, (0.0004, 1), (0.001267, 1e-4), 0.000966, 3e-4, "fail"),
         # The baseline exceeds the target: 5 % of it, or three times both errors.
         (0.000966, (0.0020, 0), (0.002099, 0), 0.0020, 100e-6, "pass"),
-        (0.000966, (0.0020, 0), (0.002101, 0), 0.0020, 100e-6, "fail"),
+        (0.000966, (0.0020, 0), (0.002101, 0), 0.0020, 100e-6, "not-applicable"),
         (0.000966, (0.0020, 3e-4), (0.003499, 4e-4), 0.0020, 15e-4, "pass"),
-        # No target: as without the profile.
-        (None, (0.0020, 0), (0.0020, 0), 0.0020, 100e-6, "pass"),
     ],
 )
 def test_idle_rtt(target, undelayed, idle, expected, tolerance, verdict) -> None:
@@ -200,3 +198,22 @@ def test_idle_rtt(target, undelayed, idle, expected, tolerance, verdict) -> None
     assert check.tolerance == pytest.approx(tolerance)
     assert check.verdict == verdict
     assert (check.reason is None) == (verdict == "pass")
+
+
+def test_what_asks_for_no_rtt_is_not_judged_by_one() -> None:
+    (check,) = module._judge_rtt("node1", "node2", None, 0.0, Rtt(0.002, 0.0), Rtt(0.004, 0.0))
+    assert (check.name, check.expected, check.measured, check.verdict) == (
+        "rtt-baseline",
+        None,
+        0.002,
+        "pass",
+    )
+
+
+def test_an_rtt_that_nothing_was_added_to_cannot_fail() -> None:
+    for target, undelayed, reason in (
+        (0.001, 0.002, "no delay is added, so this is how far the machine itself drifts"),
+        (0.001, 0.0005, "delaying takes longer than what is lacking on this accelerator: no delay is added"),
+    ):
+        check = module._judge_rtt("node1", "node2", target, 0.0, Rtt(undelayed, 0.0), Rtt(0.004, 0.0))[1]
+        assert (check.verdict, check.reason) == ("not-applicable", reason)

@@ -23,6 +23,7 @@ class Sshd:
 
     def __init__(self) -> None:
         self.commands: list[str] = []
+        self.seen = ""
         self.sleeping = asyncio.Event()
         self.connections: list[asyncssh.SSHServerConnection] = []
         self.listener: asyncssh.SSHAcceptor | None = None
@@ -39,10 +40,15 @@ class Sshd:
         )  # fmt: skip
         self.port = self.listener.get_port()
 
+    def _see(self, text: str) -> None:
+        """A command, or what reached its input."""
+        self.seen += text
+        if "sleep 30" in text:
+            self.sleeping.set()
+
     async def _run(self, process: asyncssh.SSHServerProcess) -> None:
         self.commands.append(process.command or "")
-        if "sleep 30" in self.commands[-1]:
-            self.sleeping.set()
+        self._see(self.commands[-1])
         local = await asyncio.create_subprocess_exec(
             *shlex.split((process.command or "").removeprefix("sudo -n ")),
             stdin=asyncio.subprocess.PIPE,
@@ -55,6 +61,7 @@ class Sshd:
         async def feed() -> None:
             with contextlib.suppress(OSError, asyncssh.Error):
                 while data := await process.stdin.read(65536):
+                    self._see(data.decode(errors="replace"))
                     local.stdin.write(data)
                     await local.stdin.drain()
                 local.stdin.close()
@@ -78,7 +85,8 @@ class Sshd:
     async def stop(self) -> None:
         for local in self.locals:
             if local.returncode is None:
-                os.killpg(local.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.killpg(local.pid, signal.SIGKILL)
                 await local.wait()
         for connection in self.connections:
             connection.abort()
@@ -180,8 +188,52 @@ async def test_root_needs_no_sudo_and_others_do(spec: InventoryNode, sshd: Sshd)
     for user in ("root", "lab"):
         one = Node(replace(spec, ssh_user=user))
         await one.sh("id -u")
+        await one.sh("cat", stdin="in")
         one.drop()
-    assert sshd.commands == ["sh -c 'id -u'", "sudo -n sh -c 'id -u'"]
+    assert sshd.commands == ["sh", "sh -c cat", "sudo -n sh", "sudo -n sh -c cat"]
+
+
+# -- the shell that is kept open --------------------------------------------------------------------
+
+
+async def test_one_shell_serves_one_command_after_another(node: Node, sshd: Sshd) -> None:
+    for n in range(3):
+        assert (await node.sh(f"echo {n}; echo {n} >&2; exit {n}", check=False)).exit_code == n
+    assert sshd.commands == ["sh"]
+
+
+async def test_a_command_leaves_nothing_to_the_next(node: Node) -> None:
+    await node.sh("cd /; x=1; export x; set -eu; umask 0; exec 3</dev/null")
+    first = (await node.sh('pwd; echo "${x-unset}"; umask')).stdout
+    assert first == (await node.sh('pwd; echo "${x-unset}"; umask', stdin="of its own session")).stdout
+    assert first.splitlines()[1] == "unset"
+
+
+async def test_a_shell_that_is_busy_keeps_nobody_waiting(node: Node, sshd: Sshd) -> None:
+    started = time.monotonic()
+    long = asyncio.create_task(node.sh("sleep 30", timeout=60))
+    await sshd.sleeping.wait()
+    assert (await node.sh("echo meanwhile")).stdout == "meanwhile\n"
+    assert time.monotonic() - started < 10
+    long.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await long
+    assert (await node.sh("echo after")).stdout == "after\n"
+
+
+async def test_output_without_a_newline_at_its_end_is_kept_so(node: Node) -> None:
+    for text in ("", "x", "x\n", "\n", "=", "-n", "%s"):
+        done = await node.sh(f"printf '%s' '{text}'; printf '%s' '{text}' >&2")
+        assert (done.stdout, done.stderr) == (text, text)
+
+
+async def test_a_shell_that_ends_is_a_failing_node_and_the_next_command_gets_another(
+    node: Node, sshd: Sshd
+) -> None:
+    await node.sh("true")
+    with pytest.raises(NodeError, match="node1: the SSH connection broke"):
+        await node.sh("kill -KILL $PPID", timeout=20)
+    assert (await node.sh("echo back")).stdout == "back\n"
 
 
 # -- time -------------------------------------------------------------------------------------------
