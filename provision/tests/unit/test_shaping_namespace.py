@@ -9,9 +9,12 @@ from dataclasses import replace
 
 import pytest
 from lab_builders import Namespace, inventory
+from lab_fakes import Completed, FakeNodes
 
 from overlaylab import evidence, overlays, shaping
+from overlaylab.errors import NodeError
 from overlaylab.profile import load_profile
+from overlaylab.shaper import Shaper
 from overlaylab.shaping import NodeShaping, node_shaping, readback_problems
 
 LAB = inventory("a", "a")
@@ -168,6 +171,37 @@ def test_a_batch_that_tc_refuses_is_no_profile_in_force(node: Namespace) -> None
     wrong = replace(told("azure-a1"), zones=(replace(told("azure-a1").zones[0], addresses=("nowhere",)),))
     assert node.run(shaping.apply_script(wrong)).returncode != 0
     assert read_back(node, wrong)[0].startswith("the node says that profile none is in force")
+
+
+def shaper_on(node: Namespace, name: str) -> Shaper:
+    """A shaper whose scripts are run in the namespace."""
+
+    def run(script: str) -> Completed:
+        done = node.run(script)
+        return Completed(done.returncode, done.stdout, done.stderr, 0.0)
+
+    return Shaper(FakeNodes(LAB, {"": run}), load_profile(name), dict(SLOW))  # type: ignore[arg-type]
+
+
+async def test_a_shaper_puts_in_force_and_reads_back_in_one_script(node: Namespace) -> None:
+    shaper = shaper_on(node, "azure-a1")
+    assert await shaper.apply_and_read_back() == {"node1": [], "node2": []}
+    assert await shaper.apply() == {"node1": False, "node2": False}
+    await shaper.clear()
+    assert node.sh("ls -A /run/overlaylab") == ""
+
+
+async def test_a_shaper_sees_a_tc_that_fails_in_the_middle(node: Namespace, monkeypatch) -> None:
+    """The classes are there, the filters are not: reading back would find nothing wrong."""
+    right = shaping.tc_batch
+
+    def wrong(shaped: NodeShaping) -> str:
+        return right(shaped).replace("match ip dst 192", "match ip dst nowhere")
+
+    monkeypatch.setattr(shaping, "tc_batch", wrong)
+    with pytest.raises(NodeError, match="ended with 1"):
+        await shaper_on(node, "azure-a1").apply_and_read_back()
+    assert not node.sh("cat /run/overlaylab/profile/digest 2>/dev/null || :")
 
 
 def test_ssh_leaves_the_cap_behind(node: Namespace) -> None:
