@@ -46,14 +46,15 @@ def show(
     console: Console,
     provisional: bool | None = None,
     headers: HeaderBytes = header_bytes,
+    brief: bool = False,
 ) -> None:
-    """Print a run; the newest where run_id is None.
+    """Print a run; the newest where run_id is None. brief: tables without what is said below them.
 
     provisional: whether to call it unfinished; None: as the run's state says. Raises UserError.
     """
     if not isinstance(source, Store):
         with Store.open(source, create=False) as store:
-            return show(store, run_id, console, provisional, headers)
+            return show(store, run_id, console, provisional, headers, brief)
     whole = report(source, source.find_run(run_id), headers)
     for line in _heading(whole, provisional):
         console.print(line)
@@ -71,8 +72,9 @@ def show(
     if not whole.tables:
         console.print(Text("No trial has given a value yet."))
     console.print()
-    for line in _footer(whole, notes):
-        console.print(Text(line))
+    if not brief:
+        for line in _footer(whole, notes):
+            console.print(Text(line))
     return None
 
 

@@ -7,8 +7,8 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, cluster, host, image, overlays, shaping
-from overlaylab.errors import NodeError
+from overlaylab import ansible, cluster, host, image, overlays, shaping, vagrant
+from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
 from overlaylab.providers import virsh
@@ -28,6 +28,7 @@ class Hypervisor:
     volumes: list[str] = field(default_factory=list)
     log: list[str] = field(default_factory=list)
     fail: str | None = None
+    pool: str = ""
 
     def define(self, *names: str, state: str = "running") -> None:
         for name in names:
@@ -56,6 +57,9 @@ class Hypervisor:
 
     def domstate(self, line: str, name: str) -> str:
         return self.domains[name] + "\n\n"
+
+    def domblklist(self, line: str, name: str) -> str:
+        return f" vda   {self.pool or vagrant.pool_path()}/{name}.img\n\n"
 
     def suspend(self, line: str, name: str) -> str:
         self._known(line, name, self.domains)
@@ -414,3 +418,11 @@ async def test_leaving_gives_up_the_connections_only(make, hypervisor) -> None:
     await provider.leave()
     assert hypervisor.log == []
     assert provider.nodes.dropped == 1
+
+
+async def test_somebody_elses_nodes_are_left_alone(make, hypervisor) -> None:
+    hypervisor.pool = "/var/tmp/overlaylab-somebody/pool"
+    with pytest.raises(UserError, match=r"domain overlaylab-pair-node1: must be of this cache folder's lab"):
+        await make().up()
+    assert list(hypervisor.domains) == list(NODES)
+    assert hypervisor.log == []

@@ -140,7 +140,8 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
     out = Console(highlight=False)
 
     def show(block: int) -> None:
-        results_table.show(store, run_id, out, provisional=block < asked.blocks)
+        unfinished = block < asked.blocks
+        results_table.show(store, run_id, out, provisional=unfinished, brief=unfinished)
 
     runner = Runner(store, run_id, provider, Shaper(provider.nodes, asked.profile), say, show)
     try:

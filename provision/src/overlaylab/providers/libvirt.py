@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 
 from overlaylab import host, image, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
+from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
@@ -124,6 +125,7 @@ class Libvirt:
         """Nodes that run in the clean state, made if need be."""
         known = await virsh.domains()
         made = [domain for domain in self.domains if domain in known]
+        await self._refuse_foreign(made)
         state = read_json(self.folder / "state.json")
         if made and (state.get("key") != self.key or len(made) < len(self.domains)):
             self.say(f"the nodes of {self.cluster} were made from another image, cluster file or accelerator")
@@ -137,6 +139,23 @@ class Libvirt:
             with step("vagrant-destroy", "removing nodes that were left half made", 8):
                 await self.remove_nodes()
         await self._make()
+
+    async def _refuse_foreign(self, domains: Sequence[str]) -> None:
+        """UserError where nodes of that name lie in another storage pool: they are somebody else's lab."""
+        for domain in domains:
+            disks = [
+                line.split()[-1]
+                for line in (await virsh.virsh("domblklist", domain)).splitlines()
+                if line.strip()
+            ]
+            if disks and not any(disk.startswith(f"{pool_path()}/") for disk in disks):
+                raise UserError(
+                    f"domain {domain}",
+                    f"must be of this cache folder's lab, {paths.cache()}",
+                    seen=disks[0],
+                    fix="Another user's lab runs on this machine: use that cache folder (OVERLAYLAB_CACHE), "
+                    "or have it removed there with ./task lab:destroy",
+                )
 
     async def _make(self) -> None:
         pool_path().mkdir(parents=True, exist_ok=True)
