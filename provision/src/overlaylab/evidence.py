@@ -109,7 +109,10 @@ def read_probe(printed: str) -> Probe:
 
 
 def _is_bare_icmp(frame: bytes) -> bool:
-    return len(frame) > 23 and frame[12:14] == b"\x08\x00" and frame[23] == 1
+    """An ICMP echo or its reply as the underlay's own IP payload; errors such as "fragmentation needed" are none."""
+    if len(frame) < 35 or frame[12:14] != b"\x08\x00" or frame[23] != 1:
+        return False
+    return frame[14 + 4 * (frame[14] & 0x0F)] in (0, 8)
 
 
 def _received(text: str) -> int:

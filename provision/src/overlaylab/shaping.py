@@ -60,7 +60,8 @@ class NodeShaping:
     queue: int
     overhead: int
     zones: tuple[ZoneClass, ...]
-    exempt_ssh: bool
+    exempt_ssh: int | None
+    """TCP port of the SSH server that is neither capped nor delayed, where the underlay carries SSH too."""
 
     @property
     def queueing(self) -> bool:
@@ -124,7 +125,7 @@ def node_shaping(
         queue=max(int((rate or UNCAPPED) * profile.queue / 8), 2 * (mtu + ETHERNET)),
         overhead=round(profile.overhead),
         zones=tuple(zones),
-        exempt_ssh=node.management_on_underlay,
+        exempt_ssh=node.ssh_port if node.management_on_underlay else None,
     )
 
 
@@ -174,7 +175,7 @@ def tc_batch(shaping: NodeShaping) -> str:
         lines += [
             f"class add dev {device} parent 1: classid 1:2 htb rate {UNCAPPED}bit quantum {quantum}",
             f"filter add dev {device} parent 1: protocol ip prio 1 u32 "
-            "match ip protocol 6 0xff match ip sport 22 0xffff flowid 1:2",
+            f"match ip protocol 6 0xff match ip sport {shaping.exempt_ssh} 0xffff flowid 1:2",
         ]
     return "\n".join(lines) + "\n"
 

@@ -73,6 +73,13 @@ async def test_loaded_rtt_is_bounded_by_queue_and_burst(rtt, busy, verdict) -> N
     assert (check.reason is None) == (verdict == "pass")
 
 
+async def test_what_counts_beyond_the_frame_takes_its_share_of_the_rate() -> None:
+    """24 bytes for preamble, gap and checksum: 1514 of 1538."""
+    found = shaper(replace(A1, overhead=24.0), **{IPERF3: iperf3(100e6 * 1448 / 1538)})
+    check, _ = await found._goodput("node1", "node2", None)
+    assert (check.verdict, check.expected) == ("pass", pytest.approx(100e6 * 1448 / 1538))
+
+
 async def test_an_iperf3_that_fails_is_the_nodes_failure() -> None:
     found = shaper(**{IPERF3: failed(1, "iperf3: unable to connect")})
     with pytest.raises(NodeError, match=r"iperf3 from node1 to node2: .*unable to connect"):

@@ -59,7 +59,7 @@ def test_azure_a1_on_a_pair() -> None:
         queue=250_000,  # 20 ms
         overhead=0,
         zones=(ZoneClass("a", ("192.168.77.12",), pytest.approx(0.00025), 0.0, 0.0),),
-        exempt_ssh=False,
+        exempt_ssh=None,
     )
 
 
@@ -95,8 +95,14 @@ def test_zones_get_the_delay_between_them_and_the_slowest_pair_counts() -> None:
 
 def test_ssh_is_exempt_where_the_underlay_carries_it() -> None:
     over_underlay = Inventory("pair", "external", (node(1, ssh_host="192.168.77.11"), node(2)))
-    assert told(lab=over_underlay).exempt_ssh
-    assert not told(lab=over_underlay, name="node2").exempt_ssh
+    assert told(lab=over_underlay).exempt_ssh == 22
+    assert told(lab=over_underlay, name="node2").exempt_ssh is None
+
+
+def test_ssh_on_another_port_is_exempt_there() -> None:
+    nodes = (replace(node(1, ssh_host="192.168.77.11"), ssh_port=2222), node(2))
+    shaped = told(lab=Inventory("pair", "external", nodes))
+    assert tc_batch(shaped).splitlines()[-1].endswith("match ip sport 2222 0xffff flowid 1:2")
 
 
 @pytest.mark.parametrize(("field", "value"), [("quota", 0.2), ("sustained", 50e6)])
@@ -194,7 +200,7 @@ def test_overhead_and_mtu_reach_the_classes() -> None:
 
 
 def test_ssh_goes_before_the_zones_in_a_class_without_a_cap() -> None:
-    assert tc_batch(replace(told(), exempt_ssh=True)).splitlines()[-2:] == [
+    assert tc_batch(replace(told(), exempt_ssh=22)).splitlines()[-2:] == [
         "class add dev eth1 parent 1: classid 1:2 htb rate 100000000000bit quantum 1514",
         "filter add dev eth1 parent 1: protocol ip prio 1 u32"
         " match ip protocol 6 0xff match ip sport 22 0xffff flowid 1:2",
@@ -212,7 +218,7 @@ CHANGED = {
     "queue": 250_001,
     "overhead": 24,
     "zones": (),
-    "exempt_ssh": True,
+    "exempt_ssh": 22,
 }
 ZONE_CHANGED = {"zone": "b", "addresses": ("192.168.77.13",), "delay": 0.0003, "jitter": 1e-5, "loss": 0.01}
 

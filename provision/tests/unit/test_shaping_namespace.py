@@ -206,7 +206,7 @@ async def test_a_shaper_sees_a_tc_that_fails_in_the_middle(node: Namespace, monk
 
 
 def test_ssh_leaves_the_cap_behind(node: Namespace) -> None:
-    node.sh(shaping.apply_script(replace(told("azure-a0"), exempt_ssh=True)))
+    node.sh(shaping.apply_script(replace(told("azure-a0"), exempt_ssh=22)))
     filters = json.loads(node.sh("tc -j filter show dev eth1"))
     found = [(f["pref"], f["options"].get("flowid")) for f in filters if "flowid" in f.get("options", {})]
     assert found == [(1, "1:2"), (10, "1:10")]
@@ -261,7 +261,7 @@ def scripts() -> dict[str, str]:
     tier = load_profile("azure-a1")
     wide = replace(tier, between_zones={("any", "any"): 0.002}, jitter=1e-4, loss=0.01)
     lab = inventory("a", "b", "c")
-    zones = replace(node_shaping(wide, lab, lab.nodes[0], {}), exempt_ssh=True)
+    zones = replace(node_shaping(wide, lab, lab.nodes[0], {}), exempt_ssh=22)
     found = {
         "apply": shaping.apply_script(told("azure-a1")),
         "apply-zones": shaping.apply_script(zones),
