@@ -250,8 +250,9 @@ def clear_script(interface: str) -> str:
     return f"""set -eu
 underlay={shlex.quote(interface)}; state={STATE}
 [ -d "$state" ] || exit 0
-tc qdisc del dev $underlay root 2>/dev/null || :
+# The MTU first: the default qdisc that takes the root's place sizes itself by it.
 [ ! -e "$state/mtu" ] || ip link set dev $underlay mtu "$(cat "$state/mtu")"
+tc qdisc del dev $underlay root 2>/dev/null || :
 for saved in "$state"/offloads-*; do
     [ -e "$saved" ] || continue
     name=${{saved##*/offloads-}}; scope=${{name%%-*}}; device=${{name#*-}}; within=

@@ -29,6 +29,9 @@ RENEW_EVERY = 120
 TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
 """Commands that every host needs, besides the benchmarks' tools."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
+MODULES_BEFORE = "/run/overlaylab-modules-before"
+OUR_MODULES = ("sch_htb", "sch_netem", "cls_u32", "tcp_diag", "inet_diag")
+"""Kernel modules that shaping and looking at sockets load."""
 CLEAR = "/run/overlaylab-clear-profile"
 
 _VIRTUALIZATION = {"none": "bare", "qemu": "tcg", "lxc": "shared-kernel", "docker": "shared-kernel"}
@@ -77,6 +80,7 @@ class Hosts:
             return
         await self.nodes.connect()
         script = (
+            f"[ -e {MODULES_BEFORE} ] || cut -d' ' -f1 /proc/modules >{MODULES_BEFORE}; "
             "systemd-detect-virt 2>/dev/null || :; nproc; awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
             " sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1;"
         )
@@ -180,7 +184,14 @@ class Hosts:
             self._renewing.cancel()
         await self._clear_profile()
         await self._reset()
+        # What tc and ss loaded on our behalf, unless it was there before or somebody uses it now.
+        unload = "; ".join(
+            f"grep -qx {module} {MODULES_BEFORE} || modprobe -r {module} 2>/dev/null"
+            for module in OUR_MODULES
+        )
         await self.nodes.sh(
-            f"systemctl stop {TIMER}.timer 'overlaylab-server-*' 2>/dev/null; rm -f {CLEAR}", check=False
+            f"systemctl stop {TIMER}.timer 'overlaylab-server-*' 2>/dev/null; rm -f {CLEAR}; "
+            f"if [ -e {MODULES_BEFORE} ]; then {unload}; rm -f {MODULES_BEFORE}; fi",
+            check=False,
         )
         self.nodes.drop()
