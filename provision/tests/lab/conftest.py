@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,7 @@ class Lab:
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
+            print(process.communicate()[0])
 
     def run(self, *words: str, code: int = 0, seconds: float = 900) -> str:
         """Run ./task WORDS to its end, which must be `code`; returns what it printed."""
@@ -67,7 +67,8 @@ class Lab:
 
     def query(self, sql: str, *arguments: object) -> list[tuple]:
         """Rows of a SQL statement over the database."""
-        with sqlite3.connect(self.database) as db:
+        # Closed at once: a reader that stays keeps the file from becoming plain again.
+        with closing(sqlite3.connect(self.database)) as db:
             return db.execute(sql, arguments).fetchall()
 
     def wait_for_trials(self, count: int, seconds: float = 300) -> None:
