@@ -57,7 +57,7 @@ until grep -q 'listening on' "$folder/said"; do
 done
 ip netns exec endpoint ping -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer_endpoint}
 echo '{_CUT}'
-ip netns exec endpoint ping -n -q -c 1 -W 0.3 -M do -s {size + 1} {peer_endpoint} 2>&1
+ip netns exec endpoint ping -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer_endpoint} 2>&1
 echo '{_CUT}'
 kill -INT $capture; wait $capture 2>/dev/null
 base64 "$folder/wire"
