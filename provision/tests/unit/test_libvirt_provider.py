@@ -426,3 +426,37 @@ async def test_somebody_elses_nodes_are_left_alone(make, hypervisor) -> None:
         await make().up()
     assert list(hypervisor.domains) == list(NODES)
     assert hypervisor.log == []
+
+
+async def test_nodes_that_do_not_come_back_are_made_anew(make, hypervisor, monkeypatch) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    hypervisor.fail = "snapshot-revert"
+    made: list[str] = []
+
+    async def make_nodes() -> None:
+        made.append(" ".join(hypervisor.domains))
+
+    async def remove_nodes() -> None:
+        hypervisor.domains.clear()
+
+    monkeypatch.setattr(provider, "_make", make_nodes)
+    monkeypatch.setattr(provider, "remove_nodes", remove_nodes)
+    await provider.up()
+    assert made == [""], "made once, after the old ones were removed"
+
+
+async def test_nodes_that_are_off_are_brought_up_before_anything_is_entered(
+    make, hypervisor, monkeypatch
+) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    hypervisor.domains[NODES[1]] = "shut off"
+    called: list[str] = []
+
+    async def up() -> None:
+        called.append("up")
+
+    monkeypatch.setattr(provider, "up", up)
+    await provider.prepare([], print)
+    assert called == ["up"]

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 
 from overlaylab import host, image, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import UserError
+from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
@@ -133,8 +133,12 @@ class Libvirt:
                 await self.remove_nodes()
             made = []
         if made and all([self.clean_snapshot() in await virsh.snapshots(d) for d in self.domains]):
-            await self.revert(self.clean_snapshot())
-            return
+            try:
+                await self.revert(self.clean_snapshot())
+                return
+            except NodeError as error:
+                # QEMU was killed while it wrote, say: nodes can be made again at any time.
+                self.say(f"the nodes do not come back from their snapshot ({error})")
         if made:
             with step("vagrant-destroy", "removing nodes that were left half made", 8):
                 await self.remove_nodes()
@@ -233,7 +237,7 @@ class Libvirt:
     # -- variants ---------------------------------------------------------------------------------
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
-        if not await self._usable():
+        if not await self._usable() or set((await self.status()).values()) != {"running"}:
             await self.up()
         have = await virsh.snapshots(self.domains[0])
         for domain in self.domains[1:]:
