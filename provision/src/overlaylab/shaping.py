@@ -188,9 +188,7 @@ segment() {
         device=${link##*/}
         case $1$device in root-lo|root-eth0|endpoint-lo|*-bonding_masters) [ "$device" = "$underlay" ] || continue ;; esac
         [ -e "$link" ] || continue
-        [ -e "$state/offloads-$1$device" ] || ethtool -k "$device" 2>/dev/null |
-            sed -n 's/^\\(tcp-segmentation-offload\\|generic-segmentation-offload\\|generic-receive-offload\\): \\(on\\|off\\)$/\\1 \\2/p' \\
-            >"$state/offloads-$1$device"
+        [ -e "$state/offloads-$1$device" ] || ethtool -k "$device" >"$state/offloads-$1$device" 2>/dev/null || :
         ethtool -K "$device" tso off gso off gro off 2>/dev/null || :
     done
 }
@@ -257,11 +255,13 @@ for saved in "$state"/offloads-*; do
     [ -e "$saved" ] || continue
     name=${{saved##*/offloads-}}; scope=${{name%%-*}}; device=${{name#*-}}; within=
     [ "$scope" = root ] || within='ip netns exec endpoint'
-    while read -r feature value; do
+    while read -r feature value fixed; do
+        [ -z "$fixed" ] || continue
         case $feature in
-            tcp-segmentation-offload) short=tso ;;
-            generic-segmentation-offload) short=gso ;;
-            *) short=gro ;;
+            tcp-segmentation-offload:) short=tso ;;
+            generic-segmentation-offload:) short=gso ;;
+            generic-receive-offload:) short=gro ;;
+            *) continue ;;
         esac
         $within ethtool -K "$device" $short "$value" 2>/dev/null || :
     done <"$saved"
