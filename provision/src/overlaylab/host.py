@@ -35,12 +35,14 @@ def ensure() -> None:
     again inside that group (and does not return). Raises UserError for what it cannot put right.
     """
     host_access.prepare_cache()
-    if host_packages.missing() or host_access.missing_memberships():
+    if host_packages.missing() or host_access.kvm_is_untouched() or host_access.missing_memberships():
         with host_access.setup_lock():
             # Asked again under the lock: another command may have done it meanwhile.
             missing = host_packages.missing()
             if missing:
                 host_packages.install(missing)
+            if host_access.kvm_is_untouched():
+                host_access.open_kvm()
             host_access.join_groups()
     host_access.enter_groups()
     if host_services.libvirt_error():

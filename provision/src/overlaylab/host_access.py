@@ -17,6 +17,7 @@ from pathlib import Path
 from overlaylab import paths
 from overlaylab.errors import UserError
 from overlaylab.host_root import is_root, run_as_root, user_name
+from overlaylab.host_services import boot_id
 
 KVM_DEVICE = Path("/dev/kvm")
 
@@ -177,6 +178,51 @@ def setup_lock() -> Iterator[None]:
     with (paths.cache() / "setup.lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         yield
+
+
+def kvm_is_untouched() -> bool:
+    """Whether /dev/kvm still is as the kernel made it, for root alone: nobody, udev above all, has looked at it."""
+    try:
+        device = KVM_DEVICE.stat()
+    except OSError:
+        return False
+    untouched = (device.st_uid, device.st_gid, stat.S_IMODE(device.st_mode)) == (0, 0, 0o600)
+    return untouched and _group("kvm") is not None
+
+
+def open_kvm() -> None:
+    """Give /dev/kvm to the group kvm, as systemd's udev rules do (50-udev-default.rules).
+
+    libvirt's QEMU could not use it otherwise; and where it does not work, libvirt, which finds it as root,
+    would look for it again at every start of a node (0.7 s each).
+    """
+    marker = _kvm_marker()
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.write_text(boot_id())
+    run_as_root(
+        ["sh", "-c", f"chgrp kvm {KVM_DEVICE} && chmod 0660 {KVM_DEVICE}"],
+        f"giving {KVM_DEVICE} to the group kvm, until the next boot or lab:destroy: no udev has",
+    )
+
+
+def close_kvm() -> bool:
+    """Undo `open_kvm`; whether there was anything to undo since this boot."""
+    marker = _kvm_marker()
+    if not marker.exists():
+        return False
+    ours = marker.read_text() == boot_id()
+    if ours:
+        run_as_root(
+            ["sh", "-c", f"chgrp root {KVM_DEVICE} && chmod 0600 {KVM_DEVICE}"],
+            f"giving {KVM_DEVICE} back to root alone",
+        )
+    marker.unlink()
+    return ours
+
+
+def _kvm_marker() -> Path:
+    """Holds the boot in which `open_kvm` was needed."""
+    return paths.cache() / "libvirt" / "kvm-opened"
 
 
 def qemu_user_without_access() -> str | None:

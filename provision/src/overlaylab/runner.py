@@ -38,7 +38,7 @@ class RunStopped(Exception):
 class Clock:
     """Where the wall time of a run went, in seconds; `bench:harness` prints it.
 
-    setup: reverts, clocks, profile and servers; trials: inside trials; harness: the rest of the cells.
+    setup: reverts, clocks and profile; trials: inside trials; harness: the rest of the cells.
     """
 
     setup: float = 0.0
@@ -133,13 +133,11 @@ class Runner:
         client, server = self.nodes[first.client_node], self.nodes[first.server_node]
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
         target = await self._status(server)
-        await servers.start(server, self._servers(cell))
-        setup = time.monotonic() - started
-        self.clock.setup += setup
+        began = time.monotonic()
+        self.clock.setup += began - started
 
         in_trials = 0.0
-        began = time.monotonic()
-        point = await self._point(client, server, target, variant)
+        point = await self._first_point(client, server, target, variant, self._servers(cell))
         todo = [(trial_id, trial) for trial_id, trial in cell if trial_id not in done]
         for trial_id, trial in todo:
             result, point = await self._trial(trial_id, trial, client, server, target, variant, point, wrong)
@@ -247,11 +245,26 @@ class Runner:
         """Bytes: the profile's, else the one that the node came with."""
         return self.shaper.profile.mtu or self._underlay_mtus[node.name]
 
+    async def _first_point(
+        self, client: Node, server: Node, target: JSON, variant: Variant, wanted: dict
+    ) -> Point:
+        """The proof before a cell's first trial, while the other node starts its servers: a second each."""
+        (found, status), _ = await asyncio.gather(
+            self._prove(client, target, variant), servers.start(server, wanted)
+        )
+        states = await self._states(client, server)
+        return Point(found, status, states, states)
+
     async def _point(self, client: Node, server: Node, target: JSON, variant: Variant) -> Point:
         """Counters first, then the probe with its own traffic, then counters again for the next trial."""
+        states = await self._states(client, server)
+        found, status = await self._prove(client, target, variant)
+        return Point(found, status, states, await self._states(client, server))
+
+    async def _prove(self, client: Node, target: JSON, variant: Variant) -> tuple[tuple[Evidence, ...], JSON]:
+        """What a probe from the client's node proved of the data path, and the overlay's own word there."""
         mode = overlays.load(variant.overlay).modes[variant.key]
         mtu = target["overlay_mtu"] or self._underlay_mtu(client)
-        states = await self._states(client, server)
         printed = await client.sh(
             evidence.probe_script(client.spec.underlay_interface, target["endpoint_address"], mtu, mode),
             check=False,
@@ -266,7 +279,7 @@ class Runner:
             evidence.judge_wire(client.name, mode, probe),
             evidence.judge_mtu(client.name, mtu, probe),
         )
-        return Point(found, probe.status, states, await self._states(client, server))
+        return found, probe.status
 
     async def _states(self, *nodes: Node) -> dict[str, JSON]:
         script = {node.name: evidence.state_script(node.spec.underlay_interface) for node in nodes}

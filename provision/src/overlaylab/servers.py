@@ -17,6 +17,27 @@ LIFETIME = 3600
 """Seconds after which a forgotten server ends."""
 
 
+TRANSIENT = "/run/systemd/transient"
+"""Where systemd keeps the units that systemd-run(1) makes."""
+
+
+def _stop() -> str:
+    """A cell that begins in a snapshot has none to stop, and asking systemd takes 0.2 s on an emulated CPU."""
+    return f"""
+for unit in {TRANSIENT}/{PREFIX}*; do
+    if [ -e "$unit" ]; then systemctl stop '{PREFIX}*'; systemctl reset-failed '{PREFIX}*' 2>/dev/null; fi
+    break
+done"""
+
+
+_LOOK = f"look() {{ table=$(ip netns exec {ENDPOINT} cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || :); }}"
+
+
+def _listens(port: int) -> str:
+    """A test, for a shell, whether `look` saw a listener on the TCP port (proc(5), /proc/net/tcp: state 0A)."""
+    return f"case $table in *:{port:04X}\\ {'0' * 8}:0000\\ 0A\\ * | *:{port:04X}\\ {'0' * 32}:0000\\ 0A\\ *) ;; *) false ;; esac"
+
+
 def in_endpoint(argv: Sequence[str], timeout: float) -> str:
     """The command line, for a shell, that runs argv in the endpoint and ends it after `timeout` seconds."""
     return shlex.join(["timeout", "-k", "2", f"{timeout:g}", "ip", "netns", "exec", ENDPOINT, *argv])
@@ -27,19 +48,22 @@ async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]]) -> No
 
     Servers of an earlier cell are stopped first. UserError where a port is taken by somebody else.
     """
-    lines = [f"systemctl stop '{PREFIX}*' 2>/dev/null; systemctl reset-failed '{PREFIX}*' 2>/dev/null"]
-    for tool, (argv, port) in servers.items():
+    lines = [_stop(), _LOOK, "look"]
+    for tool, (_, port) in servers.items():
+        # ss costs 0.2 s on an emulated CPU; it is asked only for the words of an error.
+        owner = f"$(ip netns exec {ENDPOINT} ss -Hltnp 'sport = :{port}')"
+        lines.append(f'if {_listens(port)}; then echo "taken {tool} {port} {owner}"; exit 3; fi')
+    for tool, (argv, _) in servers.items():
         command = shlex.join(["ip", "netns", "exec", ENDPOINT, *argv])
-        lines += [
-            f"taken=$(ip netns exec {ENDPOINT} ss -Hltnp 'sport = :{port}')",
-            f'if [ -n "$taken" ]; then echo "taken {tool} {port} $taken"; exit 3; fi',
-            f"systemd-run --quiet --collect --unit={PREFIX}{tool} -p RuntimeMaxSec={LIFETIME} {command}",
-        ]
+        lines.append(
+            f"systemd-run --quiet --collect --unit={PREFIX}{tool} -p RuntimeMaxSec={LIFETIME} {command}"
+        )
+    lines += ["tries=0", "look"]
     for tool, (_, port) in servers.items():
         lines += [
-            "tries=0",
-            f"until [ -n \"$(ip netns exec {ENDPOINT} ss -Hltn 'sport = :{port}')\" ]; do",
-            f'  tries=$((tries + 1)); [ $tries -lt 200 ] || {{ echo "silent {tool} {port}"; exit 4; }}; sleep 0.05',
+            f"until {_listens(port)}; do",
+            f'  tries=$((tries + 1)); [ $tries -lt 200 ] || {{ echo "silent {tool} {port}"; exit 4; }}',
+            "  sleep 0.05; look",
             "done",
         ]
     done = await node.sh("\n".join(lines), check=False, timeout=90)
@@ -65,4 +89,4 @@ async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]]) -> No
 
 async def stop(node: Node) -> None:
     """Stop what `start` started; none is no error."""
-    await node.sh(f"systemctl stop '{PREFIX}*' 2>/dev/null || :")
+    await node.sh(_stop())

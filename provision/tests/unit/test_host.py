@@ -98,10 +98,12 @@ def steps(monkeypatch, tmp_path):
         (host.host_access, "prepare_cache", tmp_path),
         (host.host_packages, "missing", []),
         (host.host_access, "missing_memberships", []),
+        (host.host_access, "kvm_is_untouched", False),
         (host.host_services, "libvirt_error", None),
     ):
         monkeypatch.setattr(module, name, lambda answer=answer: answer)
     monkeypatch.setattr(host.host_packages, "install", lambda packages: done.append(("install", *packages)))
+    monkeypatch.setattr(host.host_access, "open_kvm", lambda: done.append(("open",)))
     monkeypatch.setattr(host.host_access, "join_groups", lambda: done.append(("join",)))
     monkeypatch.setattr(host.host_access, "enter_groups", lambda: done.append(("enter",)))
     monkeypatch.setattr(host.host_services, "ensure_running", lambda: done.append(("start",)))
@@ -116,9 +118,11 @@ def test_ensure_changes_nothing_where_all_is_in_place(steps):
 def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
     monkeypatch.setattr(host.host_packages, "missing", lambda: ["tini"])
     monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
+    monkeypatch.setattr(host.host_access, "kvm_is_untouched", lambda: True)
     host.ensure()
-    # Groups exist only after the packages, and libvirt's socket is closed to who is not in the group.
-    assert steps == [("install", "tini"), ("join",), ("enter",), ("start",)]
+    # Groups exist only after the packages, the group kvm matters only once it may open the device, and
+    # libvirt's socket is closed to who is not in the group.
+    assert steps == [("install", "tini"), ("open",), ("join",), ("enter",), ("start",)]
 
 
 def test_accelerator_reason_ends_with_what_would_change_it(monkeypatch):

@@ -235,3 +235,44 @@ def test_without_such_a_user_qemu_runs_as_root(monkeypatch, kvm_device):
     kvm_device(0, 0o600)
     monkeypatch.setattr("pwd.getpwnam", {}.__getitem__)
     assert host_access.qemu_user_without_access() is None
+
+
+@pytest.mark.parametrize(
+    ("uid", "gid", "mode", "untouched"),
+    [(0, 0, 0o600, True), (0, 108, 0o660, False), (0, 0, 0o666, False), (0, 108, 0o600, False)],
+)
+def test_kvm_that_nobody_has_looked_at_is_as_the_kernel_made_it(
+    people, kvm_device, uid, gid, mode, untouched
+):
+    kvm_device(gid, mode, uid=uid)
+    assert host_access.kvm_is_untouched() is untouched
+
+
+def test_without_a_device_or_the_group_there_is_nothing_to_open(people, kvm_device, monkeypatch, tmp_path):
+    kvm_device(0, 0o600)
+    monkeypatch.setattr(host_access, "_group", lambda name: None)
+    assert not host_access.kvm_is_untouched()
+    monkeypatch.setattr(host_access, "KVM_DEVICE", tmp_path / "kvm")
+    assert not host_access.kvm_is_untouched()
+
+
+def test_kvm_is_opened_as_udev_would_and_closed_again(own_cache, monkeypatch):
+    calls = []
+    monkeypatch.setattr(host_access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
+    assert not host_access.close_kvm()
+    host_access.open_kvm()
+    assert host_access.close_kvm()
+    assert not host_access.close_kvm()
+    assert calls == [
+        "chgrp kvm /dev/kvm && chmod 0660 /dev/kvm",
+        "chgrp root /dev/kvm && chmod 0600 /dev/kvm",
+    ]
+
+
+def test_what_was_opened_before_a_reboot_is_not_closed(own_cache, monkeypatch):
+    calls = []
+    monkeypatch.setattr(host_access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
+    host_access.open_kvm()
+    monkeypatch.setattr(host_access, "boot_id", lambda: "the next boot")
+    assert not host_access.close_kvm()
+    assert len(calls) == 1

@@ -14,16 +14,24 @@ from overlaylab.errors import UserError
 IPERF3 = {"iperf3": (("iperf3", "--server", "--port", "5201"), 5201)}
 BOTH = IPERF3 | {"qperf": (("qperf", "--listen_port", "19765"), 19765)}
 
+# Recorded on a node: /proc/net/tcp without a server, and the lines of the two servers in /proc/net/tcp6.
+IDLE = """\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10805 1 00000000d989e163 100 0 0 10 0
+   1: 0F4CA8C0:1451 014CA8C0:E098 01 00000000:00000000 02:000AFB4B 00000000     0        0 12193 2 0000000045363f47 20 4 27 10 -1
+"""
+LISTENING = {
+    19765: "   0: 00000000000000000000000000000000:4D35 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12279 1 00000000acdf957b 100 0 0 10 0\n",
+    5201: "   1: 00000000000000000000000000000000:1451 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12266 1 000000006d74da36 100 0 0 10 0\n",
+}
+
 FAKES = {
     # `ip netns exec endpoint CMD` runs CMD; a server listens once it was started, unless it is mute.
     "ip": 'shift 3; exec "$@"',
-    "ss": (
-        "for word; do port=${word##*:}; done\n"
-        '[ ! -e "taken-$port" ] || echo "LISTEN 0 5 *:$port *:* users:((\\"nc\\",pid=7,fd=3))"\n'
-        '[ ! -e "listens-$port" ] || echo "LISTEN 0 5 *:$port"'
-    ),
-    "systemd-run": 'echo "$*" >>started; [ -e mute ] || touch "listens-${*##* }"',
-    "systemctl": 'echo "systemctl $*" >>started',
+    "cat": "exec /bin/cat idle listens-*",
+    "ss": 'echo "LISTEN 0 5 *:5201 *:* users:((\\"nc\\",pid=7,fd=3))"',
+    "systemd-run": 'echo "$*" >>started; [ -e mute ] || cp "line-${*##* }" "listens-${*##* }"',
+    "systemctl": 'echo "systemctl $*" >>started; rm -f listens-*',
     "sleep": "exit 0",
 }
 
@@ -40,6 +48,9 @@ class Machine:
             path = folder / "bin" / name
             path.write_text(f"#!/bin/sh\n{body}\n")
             path.chmod(0o755)
+        (folder / "idle").write_text(IDLE)
+        for port, line in LISTENING.items():
+            (folder / f"line-{port}").write_text(line)
 
     async def sh(self, script: str, *, check: bool = True, timeout: float = 60) -> Completed:
         path = f"{self.folder / 'bin'}:/usr/bin:/bin"
@@ -54,15 +65,15 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path) -> Machine:
+def machine(tmp_path, monkeypatch) -> Machine:
+    monkeypatch.setattr(servers, "TRANSIENT", str(tmp_path / "transient"))
+    (tmp_path / "started").touch()
     return Machine(tmp_path)
 
 
 async def test_servers_start_as_units_that_end_by_themselves(machine: Machine) -> None:
     await servers.start(machine, BOTH)
     assert machine.started() == [
-        "systemctl stop overlaylab-server-*",
-        "systemctl reset-failed overlaylab-server-*",
         "--quiet --collect --unit=overlaylab-server-iperf3 -p RuntimeMaxSec=3600"
         " ip netns exec endpoint iperf3 --server --port 5201",
         "--quiet --collect --unit=overlaylab-server-qperf -p RuntimeMaxSec=3600"
@@ -71,7 +82,7 @@ async def test_servers_start_as_units_that_end_by_themselves(machine: Machine) -
 
 
 async def test_a_port_that_somebody_else_has_is_named_with_its_owner(machine: Machine) -> None:
-    (machine.folder / "taken-5201").touch()
+    (machine.folder / "listens-5201").write_text(LISTENING[5201])
     with pytest.raises(UserError) as wrong:
         await servers.start(machine, IPERF3)
     assert str(wrong.value) == (
@@ -79,7 +90,7 @@ async def test_a_port_that_somebody_else_has_is_named_with_its_owner(machine: Ma
         ' (found: LISTEN 0 5 *:5201 *:* users:(("nc",pid=7,fd=3))).'
         " Stop what listens there, or measure between other nodes"
     )
-    assert not [line for line in machine.started() if "--unit" in line]
+    assert machine.started() == []
 
 
 async def test_a_server_that_never_listens_is_named(machine: Machine) -> None:
@@ -100,15 +111,26 @@ async def test_words_of_systemd_are_passed_on() -> None:
         await servers.start(node, IPERF3)
 
 
-async def test_without_servers_old_ones_are_stopped_all_the_same(machine: Machine) -> None:
-    await servers.start(machine, {})
+async def test_servers_of_an_earlier_cell_are_stopped_first(machine: Machine) -> None:
+    """An SSH host keeps them: nothing is reverted there."""
+    (machine.folder / "transient").mkdir()
+    (machine.folder / "transient" / "overlaylab-server-iperf3.service").touch()
+    (machine.folder / "listens-5201").write_text(LISTENING[5201])
+    await servers.start(machine, IPERF3)
+    assert machine.started()[:2] == [
+        "systemctl stop overlaylab-server-*",
+        "systemctl reset-failed overlaylab-server-*",
+    ]
+    assert "--unit=overlaylab-server-iperf3" in machine.started()[2]
+
+
+async def test_stopping_asks_systemd_only_where_a_server_was_started(machine: Machine) -> None:
+    await servers.stop(machine)
+    assert machine.started() == []
+    (machine.folder / "transient").mkdir()
+    (machine.folder / "transient" / "overlaylab-server-qperf.service").touch()
+    await servers.stop(machine)
     assert machine.started()[0] == "systemctl stop overlaylab-server-*"
-
-
-async def test_stop_is_no_error_where_none_runs() -> None:
-    node = FakeNodes(inventory("a", "a"), {"systemctl stop 'overlaylab-server-*'": ""})["node1"]
-    await servers.stop(node)
-    assert node.log[0].endswith("|| :")
 
 
 def test_a_client_runs_in_the_endpoint_and_ends_in_time() -> None:

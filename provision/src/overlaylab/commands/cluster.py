@@ -136,7 +136,7 @@ def down(cluster: str) -> None:
 def destroy(keep_cache: bool) -> None:
     """Remove everything that was made outside the checkout: nodes, networks, storage pool, cache folder,
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
-    from overlaylab import host_packages, host_services
+    from overlaylab import host_access, host_packages, host_services
     from overlaylab.providers import virsh
     from overlaylab.providers.libvirt import Libvirt
     from overlaylab.vagrant import pool
@@ -156,6 +156,7 @@ def destroy(keep_cache: bool) -> None:
             "libvirt", "must run for its nodes to be removed", seen=host_services.libvirt_error(),
             fix="./task setup starts it; then type this again",
         )  # fmt: skip
+    host_access.close_kvm()
     if keep_cache:
         return
     installed = [name for name in host_packages.names() if name not in host_packages.missing()]

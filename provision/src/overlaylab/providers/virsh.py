@@ -28,9 +28,17 @@ async def virsh(*arguments: str, check: bool = True) -> str:
     return out.decode(errors="replace")
 
 
-async def each(domains: Iterable[str], command: str, *arguments: str) -> None:
-    """The same virsh command on all domains at once."""
-    await asyncio.gather(*(virsh(command, domain, *arguments) for domain in domains))
+async def each(domains: Iterable[str], command: str, *arguments: str) -> list[str]:
+    """The same virsh command on all domains at once: what each printed, in their order.
+
+    VirshError if one failed, but only once all have ended: none goes on behind the back of what comes next.
+    """
+    commands = (virsh(command, domain, *arguments) for domain in domains)
+    ended = await asyncio.gather(*commands, return_exceptions=True)
+    for outcome in ended:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return ended
 
 
 async def domains() -> dict[str, str]:
@@ -98,20 +106,20 @@ async def take_snapshot(domains: Iterable[str], name: str) -> None:
     await delete_snapshot(names, name)
     await each(names, "suspend")
     try:
-        saved = await asyncio.gather(
-            *(virsh("snapshot-create-as", domain, name) for domain in names), return_exceptions=True
-        )
+        await each(names, "snapshot-create-as", name)
     finally:
         await each(names, "resume")
-    for outcome in saved:
-        if isinstance(outcome, BaseException):
-            raise outcome
 
 
 async def revert(domains: Iterable[str], name: str) -> None:
-    """Put all domains back to the snapshot and let them run on together."""
+    """Put all domains back to the snapshot and let them run on together.
+
+    libvirt starts a new QEMU for it, 0.8 s. The loadvm command of the one that runs would take 0.4 s, but an
+    emulated CPU's time stamp counter then goes on from where it is: minutes pass for the guest at once, and
+    daemons drop their peers.
+    """
     names = list(domains)
-    await asyncio.gather(*(virsh("snapshot-revert", domain, name, "--paused") for domain in names))
+    await each(names, "snapshot-revert", name, "--paused")
     await each(names, "resume")
 
 
