@@ -198,7 +198,9 @@ def test_variants_have_names_for_people() -> None:
     assert measure.variant_name(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
 
 
-def test_destroying_passes_over_folders_that_hold_a_lock_only(monkeypatch, own_cache) -> None:
+def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_only(
+    monkeypatch, own_cache
+) -> None:
     removed: list[str] = []
 
     class Fake:
@@ -213,12 +215,18 @@ def test_destroying_passes_over_folders_that_hold_a_lock_only(monkeypatch, own_c
 
     monkeypatch.setattr(host_services, "libvirt_error", lambda: None)
     monkeypatch.setattr(host_services, "stop_services", lambda: [])
+
+    async def remove_forgotten(name: str) -> None:
+        removed.append(f"forgotten {name}")
+
     monkeypatch.setattr(libvirt, "Libvirt", Fake)
+    monkeypatch.setattr(libvirt, "remove_forgotten", remove_forgotten)
     monkeypatch.setattr(virsh, "remove_pool", remove_pool)
-    (own_cache / "clusters" / "pair" / "vagrant").mkdir(parents=True)
+    for name in ("pair", "deleted"):  # the second has no file in vagrant/clusters any more
+        (own_cache / "clusters" / name / "vagrant").mkdir(parents=True)
     with cluster_lock("hosts", "measuring weave"):  # of an inventory: it has no file in vagrant/clusters
         pass
     result = lab("cluster", "destroy")
     assert result.exit_code == 0, result.exception
-    assert removed == ["pair", "pool overlaylab-test"]
+    assert removed == ["forgotten deleted", "pair", "pool overlaylab-test"]
     assert not own_cache.exists()

@@ -11,7 +11,7 @@ from overlaylab import ansible, cluster, host, image, overlays, shaping, vagrant
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
-from overlaylab.providers import virsh
+from overlaylab.providers import libvirt, virsh
 from overlaylab.providers.libvirt import Libvirt
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
@@ -460,3 +460,21 @@ async def test_nodes_that_are_off_are_brought_up_before_anything_is_entered(
     monkeypatch.setattr(provider, "up", up)
     await provider.prepare([], print)
     assert called == ["up"]
+
+
+async def test_nodes_of_a_cluster_whose_file_is_gone_are_removed_by_what_was_noted(
+    hypervisor, own_cache
+) -> None:
+    (own_cache / "clusters" / "pair").mkdir(parents=True)
+    write_inventory(own_cache / "clusters" / "pair" / "inventory.yml", inventory("a", "a"))
+    hypervisor.define("overlaylab-pair-zones-node1")
+    await libvirt.remove_forgotten("pair")
+    assert list(hypervisor.domains) == ["overlaylab-pair-zones-node1"]
+    assert list(hypervisor.networks) == ["overlaylab-management"], "another cluster needs it"
+    await libvirt.remove_forgotten("never-made")
+
+
+def test_a_variant_counts_as_converged_under_any_mtu(make) -> None:
+    plain, jumbo = make(), make(underlay_mtu=9001)
+    assert plain.is_converged(FASTDP, [jumbo.snapshot(FASTDP)])
+    assert not plain.is_converged(FASTDP, [jumbo.snapshot(SEALED), jumbo.snapshot(HOST), "weave-0-fastdp-1"])

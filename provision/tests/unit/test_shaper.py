@@ -1,5 +1,6 @@
 """A profile on nodes: putting it in force, and bringing each pair to its target RTT."""
 
+import json
 import math
 from dataclasses import replace
 
@@ -9,6 +10,7 @@ from lab_shaper import A1, BASELINE, PAIR, PING, READBACK, network, readback, sh
 
 from overlaylab import shaper as module
 from overlaylab import shaping
+from overlaylab.commands.profile import _need_baseline
 from overlaylab.errors import NodeError
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
@@ -225,3 +227,24 @@ def test_an_rtt_that_nothing_was_added_to_cannot_fail() -> None:
     ):
         check = module._judge_rtt("node1", "node2", target, 0.0, Rtt(undelayed, 0.0), Rtt(0.004, 0.0))[1]
         assert (check.verdict, check.reason) == ("not-applicable", reason)
+
+
+async def test_the_baseline_is_measured_once_per_boot_and_profile() -> None:
+    """`profile:apply` said "unchanged" when measuring the baseline had just put the profile in force."""
+    found = network(0.000466)
+    kept = ""
+
+    def remember(_: str) -> str:
+        nonlocal kept
+        kept = found.nodes["node1"].stdin[-1]
+        return ""
+
+    found.nodes.answers |= {
+        "cat >/run/overlaylab/baseline": remember,
+        "cat /run/overlaylab/baseline": lambda _: kept,
+    }
+    assert await _need_baseline(found) is True
+    assert json.loads(kept) == {"node1 node2": pytest.approx(0.000466)}
+    measured, found.baseline = found.baseline, {}
+    assert await _need_baseline(found) is False
+    assert found.baseline == pytest.approx(measured)

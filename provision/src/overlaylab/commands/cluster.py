@@ -83,7 +83,7 @@ def status(cluster: str) -> None:
         f"{name} {key}" if key != name else name
         for name in overlays.names()
         for key in overlays.load(name).modes
-        if provider.snapshot(overlays.load(name).variant(key)) in ready
+        if provider.is_converged(overlays.load(name).variant(key), ready)
     ]
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
 
@@ -138,7 +138,7 @@ def destroy(keep_cache: bool) -> None:
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
     from overlaylab import host_access, host_packages, host_services
     from overlaylab.providers import virsh
-    from overlaylab.providers.libvirt import Libvirt
+    from overlaylab.providers.libvirt import Libvirt, remove_forgotten
     from overlaylab.vagrant import pool
 
     folder = paths.cache() / "clusters"
@@ -146,7 +146,10 @@ def destroy(keep_cache: bool) -> None:
         # A folder may hold no more than a lock: of SSH hosts, or of a command that was refused.
         for name in sorted(path.parent.name for path in folder.glob("*/vagrant")):
             with lock.cluster_lock(name, "removing nodes"):
-                asyncio.run(Libvirt(clusters.load_cluster(name), say).remove_nodes())
+                if (clusters.CLUSTERS / f"{name}.yml").exists():
+                    asyncio.run(Libvirt(clusters.load_cluster(name), say).remove_nodes())
+                else:
+                    asyncio.run(remove_forgotten(name))
             say(f"cluster {name}: nodes, disks, snapshots and networks removed")
         asyncio.run(virsh.remove_pool(pool()))
         for service in host_services.stop_services():

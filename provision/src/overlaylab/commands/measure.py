@@ -59,7 +59,9 @@ def print_plan(asked: experiment.Request) -> None:
     accelerator = "bare" if asked.inventory else host.accelerator()
     needs = experiment.estimate(asked, trials, accelerator)
     out.print(f"{experiment.command_line(asked)}", markup=False)
-    out.print(f"{len(trials)} trials in {asked.blocks} blocks, seed {asked.seed}, accelerator {accelerator}")
+    out.print(
+        f"{len(trials)} trials in {asked.blocks} block{'' if asked.blocks == 1 else 's'}, seed {asked.seed}, accelerator {accelerator}"
+    )
     for cell in cells([(n, t) for n, t in enumerate(trials)]):
         first = cell[0][1]
         names = ", ".join(trial.benchmark for _, trial in cell)

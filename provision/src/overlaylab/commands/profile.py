@@ -73,9 +73,9 @@ def apply(name: str, cluster: str, inventory: str | None) -> None:
     """Put a profile in force on nodes that are up. Applying it twice changes nothing."""
 
     async def work(found: Shaper) -> None:
-        await _need_baseline(found)
+        measured = await _need_baseline(found)  # by putting the profile in force
         for node, changed in (await found.apply()).items():
-            say(f"{node}: {'changed' if changed else 'unchanged'}")
+            say(f"{node}: {'changed' if changed or measured else 'unchanged'}")
         wrong = shaper.problems(await found.apply_and_read_back())
         if wrong:
             raise UserError(
@@ -116,19 +116,20 @@ def clear(cluster: str, inventory: str | None) -> None:
     _with_nodes("none", cluster, inventory, work)
 
 
-async def _need_baseline(found: Shaper) -> None:
-    """The baseline RTT as it was measured when no profile was in force; measured now where it was not."""
+async def _need_baseline(found: Shaper) -> bool:
+    """The baseline RTT as it was measured when no profile was in force; whether it had to be measured now."""
     kept = await found.nodes.sh(f"cat /run/overlaylab/baseline-{found.profile.name} 2>/dev/null || :")
     first = next(iter(kept.values())).stdout
     if first.strip():
         found.baseline = {frozenset(pair.split()): rtt for pair, rtt in json.loads(first).items()}
-        return
+        return False
     await found.clear()
     await found.calibrate()
     text = json.dumps({" ".join(sorted(pair)): rtt for pair, rtt in found.baseline.items()})
     await found.nodes.sh(
         f"mkdir -p /run/overlaylab; cat >/run/overlaylab/baseline-{found.profile.name}", stdin=text
     )
+    return True
 
 
 def _with_nodes(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Network
 
 from overlaylab import host, image, overlays, paths, shaping
@@ -31,6 +32,30 @@ SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
 def digest(*parts: object) -> str:
     """First 12 hex digits of the SHA-256 over the parts as JSON: a snapshot's or a cluster's key."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
+
+
+async def remove_domains(domains: Sequence[str], networks: Sequence[str]) -> None:
+    """Delete the domains that there are, with disks and snapshots, and the networks that nobody needs then."""
+    for domain in domains:
+        if domain in await virsh.domains():
+            await virsh.virsh("destroy", domain, check=False)
+            await virsh.virsh("undefine", domain, "--remove-all-storage", "--snapshots-metadata")
+    known = (await virsh.virsh("net-list", "--all", "--name")).split()
+    shared = any(name.startswith("overlaylab-") for name in await virsh.domains())
+    for network in networks:
+        if network == MANAGEMENT and shared:  # nodes of another cluster would lose their way in
+            continue
+        if network in known:
+            await virsh.virsh("net-destroy", network, check=False)
+            await virsh.virsh("net-undefine", network, check=False)
+
+
+async def remove_forgotten(cluster: str) -> None:
+    """Remove the nodes of a cluster whose file is gone, by what was noted when they were made."""
+    inventory = paths.cache() / "clusters" / cluster / "inventory.yml"
+    names = [node.name for node in load_inventory(inventory).nodes] if inventory.exists() else []
+    domains = [f"overlaylab-{cluster}-{name}" for name in names]
+    await remove_domains(domains, [MANAGEMENT, f"overlaylab-{cluster}"])
 
 
 class Libvirt:
@@ -107,6 +132,11 @@ class Libvirt:
             key = digest(variant.key, arguments, self.underlay_mtu)
             self._snapshots[variant] = f"{self._made_of(variant.overlay)}-{variant.key}-{key}"
         return self._snapshots[variant]
+
+    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
+        """Whether one of the snapshots is the variant's, under whatever MTU and arguments."""
+        name = re.escape(f"{self._made_of(variant.overlay)}-{variant.key}")
+        return any(re.fullmatch(f"{name}-[0-9a-f]{{12}}", snapshot) for snapshot in snapshots)
 
     def _made_of(self, overlay: str) -> str:
         return f"{overlay}-{digest(self.key, overlays.role_digest(overlay))}"
@@ -220,18 +250,7 @@ class Libvirt:
                     await virsh.virsh("snapshot-delete", domain, name, "--metadata", check=False)
         await self.vagrant("destroy", "-f")
         # What Vagrant no longer knows of, after a folder was deleted by hand, say.
-        for domain in self.domains:
-            if domain in await virsh.domains():
-                await virsh.virsh("destroy", domain, check=False)
-                await virsh.virsh("undefine", domain, "--remove-all-storage", "--snapshots-metadata")
-        networks = (await virsh.virsh("net-list", "--all", "--name")).split()
-        shared = any(name.startswith("overlaylab-") for name in await virsh.domains())
-        for network in self.networks:
-            if network == MANAGEMENT and shared:  # nodes of another cluster would lose their way in
-                continue
-            if network in networks:
-                await virsh.virsh("net-destroy", network, check=False)
-                await virsh.virsh("net-undefine", network, check=False)
+        await remove_domains(self.domains, self.networks)
         (self.folder / "state.json").unlink(missing_ok=True)
 
     # -- variants ---------------------------------------------------------------------------------
