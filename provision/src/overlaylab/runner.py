@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from overlaylab import evidence, overlays, servers, shaper
+from overlaylab import evidence, overlays, profile_checks, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
@@ -99,7 +99,7 @@ class Runner:
         checks = await self.shaper.prove(self.say)
         for check in checks:
             self.store.add_profile_check(self.run_id, check)
-            self.say(f"  {shaper.readable(check)}")
+            self.say(f"  {profile_checks.readable(check)}")
         failed = [check for check in checks if check.verdict == "fail"]
         if failed:
             names = ", ".join(sorted({check.name for check in failed}))

@@ -5,49 +5,47 @@ from __future__ import annotations
 import asyncio
 import math
 import shlex
-import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from overlaylab import servers, shaping, theory
 from overlaylab.benchmarks import base as benchmarks
-from overlaylab.errors import NodeError
+from overlaylab.errors import NodeError, UserError
 from overlaylab.evidence import idle_share, read_state, state_script
 from overlaylab.model import ProfileCheck
 from overlaylab.parsers import ParseError
 from overlaylab.profile import Profile
+from overlaylab.profile_checks import (
+    Rtt,
+    judge_goodput,
+    judge_loaded,
+    judge_rtt,
+    place,
+    readable,
+    rtt_not_applied,
+    rtt_of,
+    rtt_tolerance,
+    show,
+    with_history,
+)
 from overlaylab.ssh import Nodes
 
-GOODPUT_TOLERANCE = 0.01
 RTT_PINGS = 500
 RTT_INTERVAL = 0.002
 """Seconds between pings: traffic as dense as what is measured. Where pings are rarer, an emulated CPU falls
 asleep in between and its waking is taken for the network's (at 0.01 s: 0.6 to 1.1 ms in place of 0.3 to 0.4),
 the delay comes out too small, and a benchmark then sees less than half of the RTT that was asked for."""
-BATCHES = 10
-"""Parts that pings are cut into for the standard error of their median."""
+TRY_NETEM = "unshare --net tc qdisc add dev lo root netem delay 1ms"
+"""Fails where the node's kernel has no netem; the namespace goes with the command."""
 ROUNDS = 5
 """How often the delay is measured, and corrected in between."""
-RTT_TOLERANCE = 0.05
-RTT_FLOOR = 50e-6
-"""Seconds: no RTT is held to better than this."""
 LOADED_PING_INTERVAL = 0.2
 """Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows."""
 ATTEMPTS = 3
 """How often the whole proof of a profile is tried before it has failed."""
-BUSY = 0.05
-"""Share of idle CPU below which a node, not the profile, is taken to be the limit."""
 GOODPUT = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": 5201}
 """Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
 of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
-
-
-@dataclass(frozen=True)
-class Rtt:
-    """Median of many RTTs and its standard error, in s."""
-
-    median: float
-    error: float
 
 
 @dataclass
@@ -124,8 +122,16 @@ class Shaper:
         """
         pairs = self._pairs()
         self.baseline = {frozenset(pair): math.inf for pair in pairs}
+        netem = await self._has_netem() if self._needs_netem() else True
         await self._in_force()
         undelayed = {pair: await self._rtt(*pair) for pair in pairs}
+        if not netem:
+            self.idle = {frozenset(pair): undelayed[pair].median for pair in pairs}
+            return [
+                check
+                for pair in pairs
+                for check in rtt_not_applied(*pair, self._target(*pair), undelayed[pair])
+            ]
         self.baseline = {frozenset(pair): undelayed[pair].median for pair in pairs}
         for round_ in range(1, ROUNDS + 1):
             await self._in_force()
@@ -135,7 +141,7 @@ class Shaper:
                 for pair in pairs
                 if (target := self._target(*pair)) is not None
                 and self._delay(*pair) > 0
-                and abs(idle[pair].median - target) > _tolerance(target, idle[pair].error)
+                and abs(idle[pair].median - target) > rtt_tolerance(target, idle[pair].error)
             }
             if not off or round_ == ROUNDS:
                 break
@@ -145,10 +151,31 @@ class Shaper:
         return [
             check
             for pair in pairs
-            for check in _judge_rtt(
+            for check in judge_rtt(
                 *pair, self._target(*pair), self._delay(*pair), undelayed[pair], idle[pair]
             )
         ]
+
+    def _needs_netem(self) -> bool:
+        tier = self.profile
+        return bool(
+            tier.jitter or tier.loss or any(self._target(*pair) is not None for pair in self._pairs())
+        )
+
+    async def _has_netem(self) -> bool:
+        """Whether every node's kernel can delay packets. Without it, a latency is left out and that is recorded;
+        UserError where jitter or loss are asked for, which nothing else could stand for."""
+        tried = await self.nodes.sh(TRY_NETEM, check=False)
+        without = [name for name, done in tried.items() if done.exit_code != 0]
+        for what in ("jitter", "loss"):
+            if without and getattr(self.profile, what):
+                raise UserError(
+                    f"profile {self.profile.name}: {what}",
+                    "takes netem, which the kernel of the nodes lacks",
+                    seen=", ".join(without),
+                    fix="Choose a profile without it, or PROVIDER=libvirt, whose nodes have a kernel of their own",
+                )
+        return not without
 
     async def _in_force(self) -> None:
         wrong = problems(await self.apply_and_read_back())
@@ -156,8 +183,7 @@ class Shaper:
             raise NodeError(f"profile {self.profile.name} is not in force: {wrong}")
 
     async def _rtt(self, client: str, server: str) -> Rtt:
-        rtts = await self.rtts(client, server, RTT_PINGS, RTT_INTERVAL)
-        return Rtt(statistics.median(rtts), _standard_error(rtts))
+        return rtt_of(await self.rtts(client, server, RTT_PINGS, RTT_INTERVAL))
 
     def _target(self, client: str, server: str) -> float | None:
         return self.profile.rtt(self._zone(client), self._zone(server))
@@ -179,14 +205,14 @@ class Shaper:
             checks = await self.calibrate()
             if self.profile.rate is not None:
                 checks += await self._verify()
-            checks = [_with_history(check, earlier) for check in checks]
+            checks = [with_history(check, earlier) for check in checks]
             failed = [check for check in checks if check.verdict == "fail"]
             if not failed or attempt == ATTEMPTS:
                 break
             for check in failed:
                 say(f"  attempt {attempt} of {ATTEMPTS}: {readable(check)}")
-                told = f"attempt {attempt} measured {_show(check.measured, check.unit)}"
-                earlier[_place(check)] = "; ".join(filter(None, (earlier.get(_place(check)), told)))
+                told = f"attempt {attempt} measured {show(check.measured, check.unit)}"
+                earlier[place(check)] = "; ".join(filter(None, (earlier.get(place(check)), told)))
         return checks
 
     async def _verify(self) -> list[ProfileCheck]:
@@ -239,29 +265,11 @@ class Shaper:
         except ParseError as error:
             raise NodeError(f"iperf3 from {client} to {server}: {error}") from error
         measured = next(s.value for s in samples if s.metric == "goodput" and s.t_start is None)
-        tolerance = GOODPUT_TOLERANCE * expected
-        goodput = self._judge_goodput(client, server, expected, measured, tolerance, idle_cpu)
+        goodput = judge_goodput(client, server, expected, measured, idle_cpu)
         if pings is None or idle is None:
             return goodput, None
         bound = idle + self.profile.queue + told.burst * 8 / rate
-        median = statistics.median(pings)
-        verdict = "pass" if median <= bound else "not-applicable" if idle_cpu < BUSY else "fail"
-        reason = None if median <= bound else f"median of {len(pings)} pings while the rate is used up"
-        return goodput, ProfileCheck("rtt-loaded", client, server, bound, median, 0.0, "s", verdict, reason)
-
-    def _judge_goodput(
-        self, client: str, server: str, expected: float, measured: float, tolerance: float, idle_cpu: float
-    ) -> ProfileCheck:
-        verdict, reason = "pass", None
-        if abs(measured - expected) > tolerance:
-            verdict = "fail"
-            reason = f"{idle_cpu:.0%} of the busier node's CPU was idle"
-            if measured < expected and idle_cpu < BUSY:
-                verdict = "not-applicable"
-                reason = f"the nodes' CPU carries {measured / 1e6:.0f} Mbit/s and no more on this accelerator"
-        return ProfileCheck(
-            "goodput", client, server, expected, measured, tolerance, "bit/s", verdict, reason
-        )
+        return goodput, judge_loaded(client, server, bound, pings, idle_cpu)
 
     def _pairs(self) -> list[tuple[str, str]]:
         names = list(self.nodes)
@@ -275,90 +283,6 @@ class Shaper:
 
     def _spec(self, name: str):
         return self.nodes[name].spec
-
-
-def _standard_error(values: list[float]) -> float:
-    """Standard error of the median by batches: pings that follow each other are alike, and a machine drifts.
-
-    The spread of the medians of BATCHES consecutive parts, over √BATCHES (Law, Simulation Modeling and
-    Analysis, 9.5.3: batch means).
-    """
-    size = max(1, len(values) // BATCHES)
-    medians = [statistics.median(values[i : i + size]) for i in range(0, size * BATCHES, size) if values[i:]]
-    return statistics.stdev(medians) / math.sqrt(len(medians)) if len(medians) > 1 else math.inf
-
-
-def _tolerance(expected: float, error: float) -> float:
-    """How far, in s, an RTT may lie from what is expected."""
-    return max(RTT_TOLERANCE * expected, RTT_FLOOR, 3 * error)
-
-
-def _judge_rtt(
-    client: str, server: str, target: float | None, delay: float, undelayed: Rtt, idle: Rtt
-) -> list[ProfileCheck]:
-    """rtt-baseline and rtt-idle of one pair; delay: one way, s, that was in force when `idle` was measured."""
-    out_of_reach = None
-    if target is not None and undelayed.median > target:
-        out_of_reach = f"exceeds the target of {target * 1e3:.3f} ms: no delay is added"
-    baseline = ProfileCheck(
-        "rtt-baseline", client, server, target, undelayed.median, None, "s",
-        "not-applicable" if out_of_reach else "pass", out_of_reach,
-    )  # fmt: skip
-    if target is None:
-        return [baseline]
-    if out_of_reach:
-        expected, error = undelayed.median, math.hypot(undelayed.error, idle.error)
-    else:
-        expected, error = target, idle.error
-    tolerance = _tolerance(expected, error)
-    verdict, reason = "pass", None
-    if abs(idle.median - expected) > tolerance:
-        verdict, reason = (
-            "fail",
-            f"median of {RTT_PINGS} pings; without delay {undelayed.median * 1e3:.3f} ms",
-        )
-        if out_of_reach:
-            verdict, reason = (
-                "not-applicable",
-                "no delay is added, so this is how far the machine itself drifts",
-            )
-        elif delay == 0:
-            verdict = "not-applicable"
-            reason = "delaying takes longer than what is lacking on this accelerator: no delay is added"
-    return [
-        baseline,
-        ProfileCheck("rtt-idle", client, server, expected, idle.median, tolerance, "s", verdict, reason),
-    ]
-
-
-def _place(check: ProfileCheck) -> tuple[str, str, str]:
-    return check.name, check.client_node, check.server_node
-
-
-def _with_history(check: ProfileCheck, earlier: dict[tuple[str, str, str], str]) -> ProfileCheck:
-    """The check with what its earlier attempts measured in its reason."""
-    told = [text for text in (check.reason, earlier.get(_place(check))) if text]
-    return replace(check, reason="; ".join(told) or None)
-
-
-def _show(value: float | None, unit: str) -> str:
-    if value is None:
-        return "–"
-    return f"{value / 1e6:.2f} Mbit/s" if unit == "bit/s" else f"{value * 1e3:.3f} ms"
-
-
-def readable(check: ProfileCheck) -> str:
-    """One line for the user: what was expected, what was measured, and the verdict."""
-
-    def show(value: float | None) -> str:
-        return _show(value, check.unit)
-
-    sign = {"pass": "ok", "fail": "FAILED", "not-applicable": "not here"}[check.verdict]
-    bound = "at most " if check.name == "rtt-loaded" else ""
-    line = f"{check.name} {check.client_node}→{check.server_node}: {show(check.measured)}, {bound}{show(check.expected)}"
-    if check.tolerance:
-        line += f" ± {show(check.tolerance)}"
-    return f"{line}: {sign}" + (f" ({check.reason})" if check.reason else "")
 
 
 def problems(found: dict[str, list[str]]) -> str | None:

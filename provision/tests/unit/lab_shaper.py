@@ -44,6 +44,7 @@ def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
         "tc -batch": "changed\n",
         '[ -d "$state" ] || exit 0': "",
         "systemctl": "",
+        "unshare --net tc": "",
     }
     for name, node in nodes.items():
         node.answers |= answers

@@ -8,13 +8,13 @@ import pytest
 from lab_fakes import failed, ping
 from lab_shaper import A1, BASELINE, PAIR, PING, READBACK, network, readback, shaper
 
-from overlaylab import shaper as module
 from overlaylab import shaping
 from overlaylab.commands.profile import _need_baseline
-from overlaylab.errors import NodeError
+from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
-from overlaylab.shaper import Rtt, problems
+from overlaylab.profile_checks import Rtt, judge_rtt, standard_error
+from overlaylab.shaper import problems
 
 # -- in force ---------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ async def test_pings_that_nobody_answers_are_the_nodes_failure() -> None:
     ],
 )
 def test_the_error_of_a_median_is_that_of_its_batches(rtts, error) -> None:
-    assert module._standard_error(rtts) == pytest.approx(error, abs=1e-12)
+    assert standard_error(rtts) == pytest.approx(error, abs=1e-12)
 
 
 # -- calibrating ------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ async def test_what_cannot_be_corrected_fails_with_what_was_measured() -> None:
     _, idle = await found.calibrate()
     assert answers == []  # five rounds, and no more
     assert (idle.verdict, idle.measured) == ("fail", pytest.approx(0.0012))
-    assert idle.reason == "median of 500 pings; without delay 0.466 ms"
+    assert idle.reason == "median of many pings; without delay 0.466 ms"
 
 
 async def test_each_pair_has_its_own_delay() -> None:
@@ -203,7 +203,7 @@ async def test_settings_that_do_not_take_stop_it() -> None:
     ],
 )
 def test_idle_rtt(target, undelayed, idle, expected, tolerance, verdict) -> None:
-    _, check = module._judge_rtt("node1", "node2", target, 1e-4, Rtt(*undelayed), Rtt(*idle))
+    _, check = judge_rtt("node1", "node2", target, 1e-4, Rtt(*undelayed), Rtt(*idle))
     assert (check.name, check.unit, check.expected, check.measured) == ("rtt-idle", "s", expected, idle[0])
     assert check.tolerance == pytest.approx(tolerance)
     assert check.verdict == verdict
@@ -211,7 +211,7 @@ def test_idle_rtt(target, undelayed, idle, expected, tolerance, verdict) -> None
 
 
 def test_what_asks_for_no_rtt_is_not_judged_by_one() -> None:
-    (check,) = module._judge_rtt("node1", "node2", None, 0.0, Rtt(0.002, 0.0), Rtt(0.004, 0.0))
+    (check,) = judge_rtt("node1", "node2", None, 0.0, Rtt(0.002, 0.0), Rtt(0.004, 0.0))
     assert (check.name, check.expected, check.measured, check.verdict) == (
         "rtt-baseline",
         None,
@@ -225,7 +225,7 @@ def test_an_rtt_that_nothing_was_added_to_cannot_fail() -> None:
         (0.001, 0.002, "no delay is added, so this is how far the machine itself drifts"),
         (0.001, 0.0005, "delaying takes longer than what is lacking on this accelerator: no delay is added"),
     ):
-        check = module._judge_rtt("node1", "node2", target, 0.0, Rtt(undelayed, 0.0), Rtt(0.004, 0.0))[1]
+        check = judge_rtt("node1", "node2", target, 0.0, Rtt(undelayed, 0.0), Rtt(0.004, 0.0))[1]
         assert (check.verdict, check.reason) == ("not-applicable", reason)
 
 
@@ -248,3 +248,33 @@ async def test_the_baseline_is_measured_once_per_boot_and_profile() -> None:
     measured, found.baseline = found.baseline, {}
     assert await _need_baseline(found) is False
     assert found.baseline == pytest.approx(measured)
+
+
+WITHOUT_NETEM = {"unshare --net tc": failed(2, "Error: Specified qdisc kind is unknown.")}
+
+
+async def test_where_the_kernel_has_no_netem_the_latency_is_recorded_as_not_applied() -> None:
+    found = network(0.000466, **WITHOUT_NETEM)
+    baseline, idle = await found.calibrate()
+    assert not any("netem" in script for script in found.nodes["node1"].log if "tc -batch" in script)
+    assert (baseline.verdict, baseline.measured) == ("pass", pytest.approx(0.000466))
+    assert (idle.name, idle.verdict, idle.expected) == ("rtt-idle", "not-applicable", 0.000966)
+    assert idle.reason == "latency is not applied: the kernel of the nodes has no netem"
+    assert found.told("node1").zones[0].delay == 0
+    assert found.idle[PAIR] == pytest.approx(0.000466)
+
+
+@pytest.mark.parametrize("what", ["jitter", "loss"])
+async def test_where_the_kernel_has_no_netem_jitter_and_loss_are_refused(what) -> None:
+    found = network(0.000466, replace(A1, **{what: 0.001}), **WITHOUT_NETEM)
+    with pytest.raises(
+        UserError, match=f"profile azure-a1: {what}: takes netem, which the kernel of the nodes"
+    ):
+        await found.calibrate()
+
+
+async def test_netem_is_not_asked_for_where_nothing_is_delayed() -> None:
+    found = network(0.000466, replace(A1, within_zone=None, between_zones={}))
+    found.nodes.answers.pop("unshare --net tc")
+    (baseline,) = await found.calibrate()
+    assert baseline.name == "rtt-baseline"

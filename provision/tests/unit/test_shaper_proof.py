@@ -11,7 +11,7 @@ from overlaylab import shaping, theory
 from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
-from overlaylab.shaper import readable
+from overlaylab.profile_checks import readable
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,7 @@ def harness(profile: str, blocks: int, scale: float) -> None:
     print(
         f"reverts: {len(clock.reverts)}, median {statistics.median(clock.reverts):.1f} s,"
         f" {min(clock.reverts):.1f} to {max(clock.reverts):.1f} s;"
-        f" with profile and servers {clock.setup / len(clock.reverts):.1f} s a cell"
+        f" with the profile {clock.setup / len(clock.reverts):.1f} s a cell"
     )
 
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from overlaylab import lock, profile, shaper
+from overlaylab import lock, profile, profile_checks, shaper
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES
 from overlaylab.progress import readable, say
@@ -96,7 +96,7 @@ def verify(name: str, cluster: str, inventory: str | None) -> None:
     async def work(found: Shaper) -> None:
         say(f"verifying {name} (about {readable(25)})")
         for check in await found.prove(say):
-            print(shaper.readable(check))
+            print(profile_checks.readable(check))
             verdicts.append(check.verdict)
 
     _with_nodes(name, cluster, inventory, work, overlay="host")
