@@ -1,0 +1,72 @@
+"""Vagrant boxes: the disk of one, and another written from parts."""
+
+import errno
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from overlaylab import boxes
+from overlaylab.errors import UserError
+
+
+def libvirt_box(path: Path, **members: bytes) -> Path:
+    """A box as Packer's vagrant post-processor writes it."""
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(name.replace("_", "."))
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    return path
+
+
+def test_the_disk_of_a_libvirt_box(tmp_path) -> None:
+    disk = bytes(range(256)) * 8192
+    box = libvirt_box(tmp_path / "a.box", Vagrantfile=b"#", box_img=disk, metadata_json=b"{}")
+    assert boxes.extract_disk(box, tmp_path) == tmp_path / "box.img"
+    assert (tmp_path / "box.img").read_bytes() == disk
+
+
+@pytest.mark.parametrize("how", ["no disk", "cut off", "no box"])
+def test_a_box_without_a_disk_is_refused(tmp_path, how) -> None:
+    box = tmp_path / "a.box"
+    if how == "no disk":
+        libvirt_box(box, Vagrantfile=b"#")
+    elif how == "cut off":
+        whole = libvirt_box(box, box_img=bytes(range(256)) * 8192).read_bytes()
+        box.write_bytes(whole[: len(whole) // 2])
+    else:
+        box.write_bytes(b"<html>not a box</html>")
+    with pytest.raises(UserError, match=r"a\.box: must be the libvirt box that image:build wrote \(found: "):
+        boxes.extract_disk(box, tmp_path)
+    assert not (tmp_path / "box.img").exists(), "half a disk was left"
+
+
+def test_a_full_disk_is_not_the_boxs_fault(tmp_path, monkeypatch) -> None:
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(boxes.shutil, "copyfileobj", full)
+    with pytest.raises(OSError, match="No space left"):
+        boxes.extract_disk(libvirt_box(tmp_path / "a.box", box_img=b"1"), tmp_path)
+
+
+def test_a_box_is_a_plain_tar_and_the_same_each_time(tmp_path) -> None:
+    disk = tmp_path / "disk"
+    disk.write_bytes(b"\x00\x01" * 5000)
+    for name in ("a.box", "b.box"):
+        boxes.write_box({"metadata.json": b'{"provider": "x"}', "box.disk": disk}, tmp_path / name)
+    assert (tmp_path / "a.box").read_bytes() == (tmp_path / "b.box").read_bytes()
+    with tarfile.open(tmp_path / "a.box", "r:") as archive:
+        assert [(m.name, m.mode, m.size) for m in archive] == [
+            ("metadata.json", 0o644, 17),
+            ("box.disk", 0o644, 10000),
+        ]
+        assert archive.extractfile("box.disk").read() == disk.read_bytes()
+
+
+def test_a_box_is_there_whole_or_not_at_all(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError):
+        boxes.write_box({"metadata.json": b"{}", "box.disk": tmp_path / "absent"}, tmp_path / "a.box")
+    assert list(tmp_path.iterdir()) == []
