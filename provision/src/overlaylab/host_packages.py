@@ -1,10 +1,10 @@
-"""The distribution's packages that the libvirt lab needs on the host, and installing what is missing."""
+"""The distribution's packages that the lab needs on the host, and installing what is missing."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from overlaylab.errors import UserError
@@ -46,6 +46,10 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 }
 """What each package is for: said to the operator before sudo is used."""
 
+CONTAINERS = "system containers"
+OPTIONAL: dict[str, tuple[str, ...]] = {CONTAINERS: ("lxc", "vagrant-lxc")}
+"""Groups that only one provider needs: asked for by name, never missed by anybody else."""
+
 PROGRAMS = (
     "qemu-system-x86_64",
     "qemu-img",
@@ -70,12 +74,16 @@ PROGRAMS = (
 )
 """What has to be in the path on a system without apt, where packages have other names."""
 
+OPTIONAL_PROGRAMS: dict[str, tuple[str, ...]] = {CONTAINERS: ("lxc-create", "lxc-start", "redir")}
+"""PROGRAMS of the groups in OPTIONAL."""
+
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-def names() -> tuple[str, ...]:
-    """Every package by name."""
-    return tuple(name for group in PACKAGES.values() for name in group)
+def names(groups: Iterable[str] = ()) -> tuple[str, ...]:
+    """Every package by name, with those of these optional groups."""
+    wanted = [*PACKAGES.values(), *(OPTIONAL[group] for group in groups)]
+    return tuple(name for group in wanted for name in group)
 
 
 def find_program(name: str) -> str | None:
@@ -94,36 +102,40 @@ def parse_installed(listing: str) -> set[str]:
     return {pair[0] for pair in pairs if len(pair) == 2 and pair[1] == "installed"}
 
 
-def missing() -> list[str]:
+def missing(groups: Collection[str] = ()) -> list[str]:
     """Packages that are not installed, in the order of PACKAGES; no network, about 20 ms.
 
+    groups: those of OPTIONAL that are needed too.
     Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
     """
     if not uses_apt():
-        absent = [name for name in PROGRAMS if find_program(name) is None]
+        programs = [*PROGRAMS, *(name for group in groups for name in OPTIONAL_PROGRAMS[group])]
+        absent = [name for name in programs if find_program(name) is None]
         if absent:
             raise UserError(
                 f"system {system_name()}",
-                "must be Debian or Ubuntu, or have these programs: " + ", ".join(PROGRAMS),
+                "must be Debian or Ubuntu, or have these programs: " + ", ".join(programs),
                 seen="missing " + ", ".join(absent),
                 fix="Install them (and the Vagrant plugin vagrant-libvirt) with your package manager",
             )
         return []
     # One query with all names; it exits with 1 when one is unknown, and still lists the others.
     listing = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *names()],
+        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *names(groups)],
         capture_output=True,
         text=True,
         check=False,
     )
     installed = parse_installed(listing.stdout)
-    return [name for name in names() if name not in installed]
+    return [name for name in names(groups) if name not in installed]
 
 
 def describe(packages: Iterable[str]) -> str:
     """``virtual machines: qemu-utils, tini; images: packer``."""
     wanted = set(packages)
-    groups = {use: [name for name in group if name in wanted] for use, group in PACKAGES.items()}
+    groups = {
+        use: [name for name in group if name in wanted] for use, group in {**PACKAGES, **OPTIONAL}.items()
+    }
     return "; ".join(f"{use}: {', '.join(group)}" for use, group in groups.items() if group)
 
 

@@ -22,9 +22,16 @@ class Vagrant:
     """
 
     def __init__(
-        self, cluster: str, *, box: str, accelerator: str, key: Path, provider: str = "libvirt"
+        self,
+        cluster: str,
+        *,
+        box: str,
+        accelerator: str,
+        key: Path,
+        provider: str = "libvirt",
+        folder: Path | None = None,
     ) -> None:
-        self.folder = paths.cache() / "clusters" / cluster
+        self.folder = folder or paths.cache() / "clusters" / cluster
         self.provider = provider
         self.environment = os.environ | {
             "CLUSTER": cluster,
@@ -80,10 +87,19 @@ class Vagrant:
     def remove_other_boxes(self) -> list[str]:
         """Delete the lab's boxes but the configured one; prefixes of their volumes in the storage pool."""
         own = self.environment["OVERLAYLAB_BOX"].replace("/", "-VAGRANTSLASH-")
-        removed = [path for path in (home() / "boxes").glob("overlaylab-VAGRANTSLASH-*") if path.name != own]
+        removed = [
+            path
+            for path in (home() / "boxes").glob("overlaylab-VAGRANTSLASH-*")
+            if path.name != own and self._is_ours(path)
+        ]
         for path in removed:
             shutil.rmtree(path)
         return [f"{path.name}_vagrant_box_image" for path in removed]
+
+    def _is_ours(self, box: Path) -> bool:
+        """Whether the box is for this provider, or for none because adding it was cut off."""
+        providers = {path.name for path in box.glob("*/*") if path.is_dir()}
+        return not providers or self.provider in providers
 
     async def nodes(
         self, underlays: dict[str, tuple[str, str]], host_key: str | None

@@ -1,0 +1,373 @@
+"""What containers need of this machine: packages, bridges, LXC's commands, control groups, kernel modules.
+
+All that needs root goes through ``lxc_host.sh``, one verb a call, each announced. What can be known without
+root is asked without: nodes are looked at far more often than they are made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv4Network
+from pathlib import Path
+
+from overlaylab import host_packages, host_services, paths, routes
+from overlaylab.errors import UserError
+from overlaylab.host_root import run_as_root
+from overlaylab.progress import say
+from overlaylab.vagrant import read_json
+
+SCRIPT = Path(__file__).with_name("lxc_host.sh")
+LXCPATH = Path("/var/lib/lxc")
+"""Where LXC keeps containers by default (lxc.lxcpath)."""
+
+MANAGEMENT = "ovlab-mgmt"
+"""Bridge of every container's eth0."""
+MANAGEMENT_NETWORK = IPv4Network("192.168.79.0/24")
+MANAGEMENT_HOST = IPv4Interface("192.168.79.1/24")
+FIRST_NODE = 11
+"""Last octet of the first node's management address."""
+
+UNDERLAY_MTU = 9001
+"""Jumbo frames fit; a profile sets what the tier has (design.md, Cluster)."""
+
+LINK_PREFIX = "ovlab"
+"""What every bridge and host-side veth of the lab begins with."""
+CONTAINER_PREFIX = "overlaylab-"
+
+CPU_PERIOD = 100_000
+"""Microseconds over which the kernel keeps to a CPU quota (its own default)."""
+
+
+def _root(verb: str, *arguments: str, why: str, capture: bool = False) -> str:
+    """Run a verb of lxc_host.sh; what it printed. UserError where it failed."""
+    done = run_as_root(["sh", str(SCRIPT), verb, *arguments], why, capture=capture)
+    if done.returncode:
+        raise UserError(
+            f"containers: {why}",
+            "must succeed",
+            seen=f"exit code {done.returncode}, its output is above",
+            fix="./task doctor looks for the usual causes; ./task lab:destroy clears away what is half made",
+        )
+    return done.stdout or ""
+
+
+# -- packages -----------------------------------------------------------------------------------------
+
+
+def ensure() -> None:
+    """Install LXC and Vagrant's plugin for it where they are missing. Raises UserError."""
+    lacking = [
+        name
+        for name in host_packages.missing((host_packages.CONTAINERS,))
+        if name in host_packages.OPTIONAL[host_packages.CONTAINERS]
+    ]
+    if not lacking:
+        return
+    host_packages.install(lacking)
+    if "lxc" in lacking and host_services.has_systemd():
+        # It came a moment ago, so nobody uses it yet; the lab's bridges are its own.
+        run_as_root(
+            ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"],
+            "switching off the bridge lxcbr0, its DHCP server and its NAT, which the package lxc has just brought",
+        )
+
+
+# -- networks -----------------------------------------------------------------------------------------
+
+
+def check_routes() -> None:
+    """Refuse to take the management network where this machine already reaches it. Raises UserError."""
+    asked = subprocess.run(
+        ["ip", "-j", "route", "show", "table", "all"], capture_output=True, text=True, check=False
+    )
+    route = routes.overlapping_route(MANAGEMENT_NETWORK, json.loads(asked.stdout or "[]"), [MANAGEMENT])
+    if route is not None:
+        raise UserError(
+            f"the containers' management network {MANAGEMENT_NETWORK}",
+            "must not be one that this machine already reaches",
+            seen=f"a route to {routes.via(route)}",
+            fix="End what uses it, or choose PROVIDER=libvirt",
+        )
+
+
+def free_addresses(count: int, taken: Collection[str]) -> list[str]:
+    """The lowest management addresses that no container has. Raises UserError where they run out."""
+    hosts = [str(MANAGEMENT_NETWORK[number]) for number in range(FIRST_NODE, 255)]
+    free = [address for address in hosts if address not in taken]
+    if len(free) < count:
+        raise UserError(
+            f"the containers' management network {MANAGEMENT_NETWORK}",
+            f"must have {count} free addresses",
+            seen=len(free),
+            fix="Remove clusters that you do not need with ./task lab:destroy",
+        )
+    return free[:count]
+
+
+def survey() -> dict[str, str]:
+    """{container: management address} of all containers of the lab, whoever made them."""
+    listing = _root("survey", why="asking LXC which containers and addresses there are", capture=True)
+    return dict(line.split() for line in listing.splitlines())
+
+
+def make_bridges(underlay: str, neighbours: Mapping[str, str]) -> None:
+    """The management bridge and a cluster's underlay, made or put right. neighbours: {address: MAC}."""
+    pairs = [word for pair in neighbours.items() for word in pair]
+    _root(
+        "bridges", MANAGEMENT, str(MANAGEMENT_HOST), underlay, str(UNDERLAY_MTU), *pairs,
+        why=f"making the bridges {MANAGEMENT} and {underlay}",
+    )  # fmt: skip
+
+
+# -- containers ---------------------------------------------------------------------------------------
+
+
+def running(names: Collection[str], sockets: str | None = None) -> set[str]:
+    """Those of the containers whose monitor answers. Needs no root.
+
+    sockets: /proc/net/unix; LXC's command socket of a container is the abstract ``@LXCPATH/NAME/command``.
+    """
+    text = Path("/proc/net/unix").read_text() if sockets is None else sockets
+    open_ = {line.rsplit(" ", 1)[-1] for line in text.splitlines()}
+    return {name for name in names if f"@{LXCPATH}/{name}/command" in open_}
+
+
+def freeze(names: Sequence[str]) -> None:
+    """Make what the containers are now their clean state, and start them in it."""
+    _root("freeze", *names, why=f"starting {', '.join(names)} in the clean state")
+
+
+def start(names: Sequence[str]) -> None:
+    """Start the containers in their clean state; what runs is killed."""
+    _root("start", *names, why=f"starting {', '.join(names)} anew")
+
+
+def stop(names: Sequence[str]) -> None:
+    """Kill the containers; they stay."""
+    _root("stop", *names, why=f"stopping {', '.join(names)}")
+
+
+def remove(names: Sequence[str], underlay: str) -> None:
+    """Delete the containers and their underlay, and what no container of the lab needs any more.
+
+    Works after a kill at any moment: makers that outlived a killed Vagrant are ended first.
+    """
+    makers = stale_processes(names, processes())
+    if makers:
+        run_as_root(
+            ["kill", "-KILL", *map(str, makers)], f"ending what still makes {', '.join(names)}",
+        )  # fmt: skip
+    _root("remove", MANAGEMENT, underlay, *names, why=f"removing {', '.join(names)} and {underlay}")
+
+
+def processes() -> dict[int, list[str]]:
+    """{process id: argv} of all processes that can be seen."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            argv = (entry / "cmdline").read_bytes().rstrip(b"\0").decode(errors="replace").split("\0")
+        except OSError:  # it has ended meanwhile
+            continue
+        found[int(entry.name)] = argv
+    return found
+
+
+def stale_processes(names: Collection[str], argvs: Mapping[int, Sequence[str]]) -> list[int]:
+    """Processes that make, start or unpack one of the containers: LXC's tools, the box's template, its tar.
+
+    Other programs with such a name among their arguments, virsh say, are not meant: a VM may be called alike.
+    """
+    found = []
+    for pid, argv in argvs.items():
+        tools = {Path(word).name for word in argv[:4]}
+        of_lxc = any(tool.startswith("lxc-") and tool != "lxc-monitord" for tool in tools)
+        named = any(word.removeprefix("--name=") in names for word in argv)
+        unpacking = "tar" in tools and any(
+            word.startswith(f"{LXCPATH}/{CONTAINER_PREFIX}image-") for word in argv
+        )
+        if (of_lxc and named) or unpacking:
+            found.append(pid)
+    return sorted(found)
+
+
+def leftovers(links: Sequence[str] | None = None) -> list[str]:
+    """What containers of the lab there is on this machine, in words; empty: nothing. Needs no root.
+
+    links: names of network devices.
+    """
+    names = sorted(path.name for path in Path("/sys/class/net").iterdir()) if links is None else links
+    found = [f"network device {name}" for name in names if name.startswith(LINK_PREFIX)]
+    with contextlib.suppress(OSError):  # no LXC here, or a folder that only root may list
+        found += sorted(f"folder {path}" for path in LXCPATH.glob(f"{CONTAINER_PREFIX}*"))
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    found += [f"mount {line.split()[1]}" for line in mounts if f"{LXCPATH}/{CONTAINER_PREFIX}" in line]
+    groups = Path("/sys/fs/cgroup").glob(f"**/lxc.*.{CONTAINER_PREFIX}*")
+    found += sorted(f"control group {path}" for path in groups if path.name.startswith("lxc."))
+    found += [f"kernel module {name}" for name in loaded_modules()]
+    return found
+
+
+# -- control groups -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a container is held to. settings: lines of its configuration; problems: what cannot be, in words.
+
+    cpus: CPUs that its processes see and may use; quota: CPUs' worth of time, None where not limited;
+    memory_mib: MiB, None where it cannot be limited.
+    """
+
+    cpus: int
+    quota: float | None
+    memory_mib: int | None
+    settings: tuple[tuple[str, str], ...] = ()
+    problems: tuple[str, ...] = field(default=(), compare=False)
+
+
+def limits(
+    index: int,
+    cpus: int,
+    memory_mib: int,
+    quota: float | None = None,
+    *,
+    controllers: Mapping[str, int] | None = None,
+    cores: Sequence[int] | None = None,
+) -> Limits:
+    """How node number `index` gets its vCPUs and memory through this machine's control groups.
+
+    quota: share of the vCPUs' time, in (0, 1]. controllers: {controller: version of its hierarchy, 1 or 2};
+    cores: those that this process may use. Nodes take cores in turn, and share them where there are too few.
+    """
+    controllers = controllers_of_this_machine() if controllers is None else controllers
+    cores = sorted(os.sched_getaffinity(0)) if cores is None else cores
+    settings: list[tuple[str, str]] = []
+    problems: list[str] = []
+    given, share = min(cpus, len(cores)), cpus * quota if quota else None
+    if given < cpus:
+        problems.append(f"{cpus} vCPUs are asked for and this machine has {len(cores)} cores")
+    if given < len(cores):
+        if "cpuset" in controllers:
+            own = sorted(cores[(index * given + n) % len(cores)] for n in range(given))
+            settings.append((_key(controllers, "cpuset", "cpuset.cpus"), ",".join(map(str, own))))
+        else:
+            share, given = share or float(cpus), len(cores)
+            problems.append("no cpuset controller: the node sees all cores and gets the time of its own")
+    if share is not None and share < given:
+        if "cpu" not in controllers:
+            problems.append("no cpu controller: its CPU time is not limited")
+            share = None
+        elif controllers["cpu"] == 2:
+            settings.append(("cgroup2.cpu.max", f"{round(share * CPU_PERIOD)} {CPU_PERIOD}"))
+        else:
+            settings.append(("cgroup.cpu.cfs_period_us", str(CPU_PERIOD)))
+            settings.append(("cgroup.cpu.cfs_quota_us", str(round(share * CPU_PERIOD))))
+    else:
+        share = None
+    memory: int | None = memory_mib
+    if controllers.get("memory") == 2:
+        settings.append(("cgroup2.memory.max", str(memory_mib * 2**20)))
+    elif "memory" in controllers:
+        settings.append(("cgroup.memory.limit_in_bytes", str(memory_mib * 2**20)))
+    else:
+        problems.append("no memory controller: its memory is not limited")
+        memory = None
+    return Limits(given, share, memory, tuple(settings), tuple(problems))
+
+
+def _key(controllers: Mapping[str, int], controller: str, setting: str) -> str:
+    return f"{'cgroup2' if controllers[controller] == 2 else 'cgroup'}.{setting}"
+
+
+def controllers_of_this_machine() -> dict[str, int]:
+    """{controller: 1 or 2}, the version of the hierarchy that it is bound to here."""
+    mounts = Path("/proc/self/mountinfo").read_text()
+    unified = {}
+    for line in mounts.splitlines():
+        if " - cgroup2 " in line:
+            path = Path(line.split()[4]) / "cgroup.controllers"
+            unified[line.split()[4]] = path.read_text() if path.exists() else ""
+    return parse_controllers(mounts, unified)
+
+
+def parse_controllers(mountinfo: str, unified: Mapping[str, str]) -> dict[str, int]:
+    """From proc_pid_mountinfo(5) and the cgroup.controllers of each cgroup2 mount point."""
+    found = {name: 2 for text in unified.values() for name in text.split()}
+    for line in mountinfo.splitlines():
+        _, _, filesystem = line.partition(" - ")
+        kind, _, options = [*filesystem.split(" ", 2), "", ""][:3]
+        if kind == "cgroup":
+            found |= {name: 1 for name in options.split(",") if name not in ("rw", "ro") and "=" not in name}
+    return found
+
+
+# -- kernel modules -----------------------------------------------------------------------------------
+
+
+def _record() -> Path:
+    return paths.cache() / "lxc-modules.json"
+
+
+def loaded_modules() -> list[str]:
+    """Modules that the lab loaded for containers in this boot and that are still there, in the order they came."""
+    record = read_json(_record())
+    if record.get("boot_id") != host_services.boot_id():
+        return []
+    return [name for name in record.get("modules", []) if is_loaded(name)]
+
+
+def is_loaded(module: str) -> bool:
+    """Whether the kernel has the module: loaded, or built in with something to show in /sys/module."""
+    return Path(f"/sys/module/{module.replace('-', '_')}").is_dir()
+
+
+def load_modules(names: Sequence[str]) -> dict[str, str]:
+    """Load kernel modules, as containers cannot; {module: why it could not be loaded}.
+
+    A module that is built in may be among those where the kernel tells nothing of it: whether it works is to
+    be found out by trying. What this loaded is remembered, for unload_modules.
+    """
+    absent = [name for name in names if not is_loaded(name)]
+    if not absent:
+        return {}
+    if host_packages.find_program("modprobe") is None:
+        return dict.fromkeys(absent, "this machine has no modprobe (package kmod)")
+    printed = _root(
+        "modules",
+        *absent,
+        why=f"loading kernel modules for the containers: {', '.join(absent)}",
+        capture=True,
+    )
+    failed = {}
+    came = loaded_modules()
+    for line in printed.splitlines():
+        if line.startswith("failed "):
+            _, name, *reason = line.split(" ", 2)
+            failed[name] = reason[0] if reason else "modprobe does not say why"
+        elif line not in came:
+            came.append(line)
+    if came:
+        _record().parent.mkdir(parents=True, exist_ok=True)
+        _record().write_text(json.dumps({"boot_id": host_services.boot_id(), "modules": came}) + "\n")
+    return failed
+
+
+def unload_modules() -> list[str]:
+    """Unload what load_modules loaded and nobody uses; the modules that stay."""
+    ours = loaded_modules()
+    if ours:
+        _root(
+            "unload", *reversed(ours),
+            why=f"unloading kernel modules that were loaded for containers: {', '.join(ours)}", capture=True,
+        )  # fmt: skip
+    left = loaded_modules()
+    if left:
+        say(f"these modules stay loaded, somebody uses them: {', '.join(left)}")
+    else:
+        _record().unlink(missing_ok=True)
+    return left
