@@ -16,8 +16,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from overlaylab import host_features
 from overlaylab.cluster import ClusterSpec
-from overlaylab.documents import Document, load_document, unknown
+from overlaylab.documents import Document, Field, load_document, unknown
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
 from overlaylab.paths import PROVISION, ROLES
@@ -43,7 +44,8 @@ class Mode:
     """One way to run an overlay.
 
     arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
-    (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from.
+    (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from;
+    features: what this mode needs of a kernel beyond what all modes need.
     """
 
     key: str
@@ -53,12 +55,18 @@ class Mode:
     family: str | None
     header_bytes: int
     wire: Wire
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Needs:
-    """What a node must have: kernel modules (one may be built in) and commands."""
+    """What a node must have.
 
+    features: of whichever kernel it runs on, as ``kind:name`` (``host_features``); modules: those that a node with
+    a kernel of its own loads (one may be built in); commands: programs.
+    """
+
+    features: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
 
@@ -142,16 +150,18 @@ def read_overlay(path: Path) -> Overlay:
             value["family"],
             value["header_bytes"],
             Wire(**value["wire"]),
+            tuple(value.get("features", ())),
         )
         for key, value in data["modes"].items()
     }
     _check_modes(document, modes)
+    _check_features(document)
     return Overlay(
         name=data["name"],
         title=data["title"],
         version=str(data["version"]),
         default_modes=tuple(data["default_modes"]),
-        needs=Needs(tuple(data["needs"]["modules"]), tuple(data["needs"]["commands"])),
+        needs=Needs(*(tuple(data["needs"][name]) for name in ("features", "modules", "commands"))),
         range=network,
         range_argument=data["range_argument"],
         ports=tuple(data["ports"]),
@@ -189,6 +199,23 @@ def _check_modes(document: Document, modes: Mapping[str, Mode]) -> None:
         if key not in modes:
             wrong = unknown("", "must be a mode of this overlay", key, modes)
             raise document.error("default_modes", index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
+
+
+def _check_features(document: Document) -> None:
+    """Whether each feature is one that can be tried on a host."""
+    places: list[tuple[Field, ...]] = [("needs", "features")]
+    places += [
+        ("modes", key, "features") for key, mode in document.data["modes"].items() if "features" in mode
+    ]
+    for place in places:
+        node: Any = document.data
+        for part in place:
+            node = node[part]
+        for index, feature in enumerate(node):
+            if host_features.command(feature) is None:
+                rule = "must be something that can be tried on a kernel"
+                wrong = unknown("", rule, feature, host_features.KNOWN)
+                raise document.error(*place, index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
 
 
 def select(name: str, modes: str | None = None) -> list[Variant]:

@@ -1,13 +1,10 @@
-"""The doctor's checks and what it prints."""
+"""The doctor's checks, one by one."""
 
-import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from overlaylab import host_checks
-from overlaylab.commands import doctor
 from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
 
 STAT = """\
@@ -151,55 +148,3 @@ def test_network_is_needed_for_what_is_not_there_yet(monkeypatch, missing, built
     monkeypatch.setattr("overlaylab.daemons.names", lambda: ["weave"])
     monkeypatch.setattr("overlaylab.daemons.cached", lambda name: cached)
     assert host_checks.check_network() == Check("network", OK, found)
-
-
-@pytest.fixture
-def checks(monkeypatch):
-    """doctor with these checks and a fixed machine."""
-
-    def use(*given):
-        monkeypatch.setattr(host_checks, "all_checks", lambda: list(given))
-
-    monkeypatch.setattr(doctor.host_access, "enter_groups", lambda: None)
-    monkeypatch.setattr(doctor.host, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
-    monkeypatch.setattr(doctor.host, "accelerator", lambda: "tcg")
-    monkeypatch.setattr(doctor.host, "accelerator_reason", lambda: "no device")
-    monkeypatch.setenv("COLUMNS", "80")
-    return use
-
-
-@pytest.mark.parametrize(
-    ("states", "code", "closing"),
-    [
-        ([OK, OK], 0, "The lab can run here."),
-        ([OK, WARNING], 0, "The lab can run here, with the drawbacks above."),
-        ([WARNING, PROBLEM], 1, "The lab cannot run yet: see the problems above."),
-    ],
-)
-def test_doctor_ends_with_its_verdict(checks, states, code, closing):
-    checks(*(Check(f"check {n}", state, "[found]", "do it") for n, state in enumerate(states)))
-    result = CliRunner().invoke(doctor.command)
-    assert result.exit_code == code
-    assert result.output.splitlines()[-1] == closing
-
-
-def test_doctor_shows_each_check_with_its_advice(checks):
-    checks(Check("disk", PROBLEM, "1.0 GB free below [x]", "free some"), Check("KVM", OK, "works"))
-    lines = [" ".join(line.split()) for line in CliRunner().invoke(doctor.command).output.splitlines()]
-    assert lines[0] == "This machine: 2 cores, AMD EPYC, 24 GB"
-    assert "disk problem 1.0 GB free below [x]" in lines
-    assert "→ free some" in lines
-    assert "KVM ok works" in lines
-
-
-def test_doctor_as_json(checks):
-    checks(Check("disk", PROBLEM, "1.0 GB free", "free some"))
-    result = CliRunner().invoke(doctor.command, ["--json"])
-    assert result.exit_code == 1
-    assert json.loads(result.output) == {
-        "can_run": False,
-        "machine": "2 cores, AMD EPYC, 24 GB",
-        "accelerator": "tcg",
-        "accelerator_reason": "no device",
-        "checks": [{"name": "disk", "state": "problem", "found": "1.0 GB free", "advice": "free some"}],
-    }

@@ -38,7 +38,7 @@ def test_an_overlay_is_found_by_its_role(roles: Path) -> None:
     example = overlays.load("example")
     assert (example.name, example.title, example.version) == ("example", "Example", "1.0")
     assert example.range == IPv4Network("10.40.0.0/16")
-    assert example.needs == overlays.Needs(("vxlan",), ("ip",))
+    assert example.needs == overlays.Needs(features=("link:vxlan",), modules=("vxlan",), commands=("ip",))
     encrypted = example.modes["fast-encrypted"]
     assert encrypted == overlays.Mode(
         key="fast-encrypted",
@@ -48,7 +48,9 @@ def test_an_overlay_is_found_by_its_role(roles: Path) -> None:
         family="fast",
         header_bytes=84,
         wire=overlays.Wire("ip proto 50", "absent"),
+        features=("xfrm:esp",),
     )
+    assert example.modes["fast"].features == ()
     assert example.variant("fast-encrypted") == Variant("example", "fast", True)
 
 
