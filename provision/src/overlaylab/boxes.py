@@ -28,7 +28,8 @@ def extract_disk(box: Path, into: Path) -> Path:
         # As a stream, because seeking in a compressed tar reads it twice.
         with tarfile.open(box, "r|*") as archive:
             for member in archive:
-                if member.name.removeprefix("./") == DISK and (source := archive.extractfile(member)):
+                # Packer writes times where tarfile looks for folders: the name is the last component's.
+                if Path(member.name).name == DISK and (source := archive.extractfile(member)):
                     with target.open("wb") as file:
                         shutil.copyfileobj(source, file, 2**20)
                     return target
