@@ -17,9 +17,10 @@ from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.plan import HOST, plan_trials, with_host
+from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 
-CELL_OVERHEAD = {"kvm": 8.0, "tcg": 13.0}
+CELL_OVERHEAD = {"kvm": 8.0, "tcg": 8.0, "shared-kernel": 20.0}
 """Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
 SNAPSHOT_BYTES = 500_000_000
 """Disk per node and snapshot: its memory and what changed on its disk."""
@@ -41,6 +42,8 @@ class Request:
     variants: tuple[Variant, ...]
     role_arguments: JSON
     written_arguments: str | None
+    provider: str | None = None
+    """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
 
     def arguments(self) -> dict:
         """What lab:resume needs to build the same plan."""
@@ -49,6 +52,7 @@ class Request:
             "modes": self.modes,
             "arguments": self.written_arguments,
             "cluster": self.cluster,
+            "provider": self.provider,
             "inventory": str(self.inventory.resolve()) if self.inventory else None,
             "profile": self.profile.name,
             "suite": self.suite.name,
@@ -64,6 +68,7 @@ def request(
     modes: str | None = None,
     arguments: str | None = None,
     cluster: str = "pair",
+    provider: str | None = None,
     inventory: str | None = None,
     profile_name: str | None = None,
     suite: str = "quick",
@@ -86,6 +91,13 @@ def request(
         )
     _check_can_be_done(tier, wanted)
     spec = clusters.load_cluster(cluster)
+    if provider is not None:
+        named.check(provider)
+        if inventory:
+            raise UserError(
+                "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
+                seen=provider, fix="Leave one of the two out",
+            )  # fmt: skip
     path = Path(inventory) if inventory else None
     where = load_inventory(path) if path else spec
     profile.check_zones(tier, where)
@@ -106,6 +118,7 @@ def request(
         variants=with_host(chosen, host_variant),
         role_arguments={overlay: own_arguments} if own_arguments else {},
         written_arguments=arguments,
+        provider=provider,
     )
 
 

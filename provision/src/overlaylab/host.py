@@ -28,8 +28,8 @@ _MIB = 2**20
 _GIB = 2**30
 
 
-def ensure() -> None:
-    """Make this machine able to run the libvirt lab: packages, groups, cache folder, libvirt.
+def ensure(provider: str = "libvirt") -> None:
+    """Make this machine able to run the lab: packages, groups, cache folder; libvirt where it is the provider.
 
     Call it before anything else in a command: where a group was joined since the login, it starts the command
     again inside that group (and does not return). Raises UserError for what it cannot put right.
@@ -45,7 +45,7 @@ def ensure() -> None:
                 host_access.open_kvm()
             host_access.join_groups()
     host_access.enter_groups()
-    if host_services.libvirt_error():
+    if provider == "libvirt" and host_services.libvirt_error():
         with host_access.setup_lock():
             host_services.ensure_running()
 

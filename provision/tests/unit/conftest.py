@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import experiment, host
+from overlaylab import experiment, host, provider_choice
 from overlaylab.store import Store
 
 
@@ -48,5 +48,8 @@ def machine(monkeypatch: pytest.MonkeyPatch, own_cache, tmp_path) -> None:
     monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(host, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(
+        provider_choice, "choose", lambda asked, *_: (asked or "libvirt", "provider: as typed")
+    )
     nothing = SimpleNamespace(stdout=b"[]")
     monkeypatch.setattr(experiment, "subprocess", SimpleNamespace(run=lambda *_, **__: nothing))

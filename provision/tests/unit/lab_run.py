@@ -50,7 +50,7 @@ def probe(variant: Variant, *, received: int = 3, **changes) -> str:
 class Lab:
     """A provider of two nodes on which everything goes right, until a test says otherwise."""
 
-    name, accelerator, image, cluster, snapshots = "fake", "tcg", "image", "pair", True
+    name, accelerator, image, cluster, snapshots = "libvirt", "tcg", "image", "pair", True
 
     def __init__(self) -> None:
         self.current = HOST
@@ -106,7 +106,7 @@ class Bench:
 
     def __init__(self, store: Store, *, variants=(HOST, FASTDP), blocks: int = 2, suite=QUICK) -> None:
         record = RunRecord(
-            cluster="pair", provider="fake", accelerator="tcg", machine="2 cores", image="image",
+            cluster="pair", provider="libvirt", accelerator="tcg", machine="2 cores", image="image",
             profile=A1.name, profile_digest=A1.digest, stands_for=A1.stands_for, suite=suite.name,
             suite_digest=suite.digest, scale=1.0, seed=7, blocks=blocks, variants=variants, role_digests={},
             zones={"node1": "a", "node2": "a"}, nodes={},

@@ -176,7 +176,7 @@ def test_ssh_takes_one_host_key_and_one_identity(tmp_path) -> None:
 
 def test_ssh_goes_to_nodes_that_exist(monkeypatch, tmp_path) -> None:
     found = SimpleNamespace(folder=tmp_path, inventory=inventory("a", "a"))
-    monkeypatch.setattr(cluster, "_provider", lambda name: found)
+    monkeypatch.setattr(cluster, "provider_of", lambda name, asked: found)
     assert refused("cluster", "ssh", "node1").rule == "has no nodes yet"
     (tmp_path / "inventory.yml").touch()
     wrong = refused("cluster", "ssh", "node9")

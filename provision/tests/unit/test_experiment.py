@@ -326,8 +326,8 @@ def test_an_estimate_without_experience() -> None:
     asked = experiment.request("weave", blocks=2)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     inside = 2 * 3 * (6 + 2)  # blocks, variants, iperf3 with its omitted second and qperf
-    assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * 3 * 13
-    assert experiment.estimate(asked, trials, "kvm").seconds == inside + 25 + 2 * 3 * 8
+    assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * 3 * 8
+    assert experiment.estimate(asked, trials, "shared-kernel").seconds == inside + 25 + 2 * 3 * 20
     found = experiment.estimate(asked, trials, "kvm")
     assert found.memory == 2 * 1024 * 2**20
     assert found.disk == 2 * 4 * 500_000_000  # nodes, times the clean state and each variant
@@ -336,7 +336,7 @@ def test_an_estimate_without_experience() -> None:
 def test_an_estimate_learns_from_cells_on_this_machine(hosts) -> None:
     progress.remember("cell-overhead-weave-tcg", 20)
     asked = experiment.request("weave", blocks=2)
-    assert experiment.estimate(asked, (), "tcg").seconds == 25 + 2 * (13 + 20 + 20)
+    assert experiment.estimate(asked, (), "tcg").seconds == 25 + 2 * (8 + 20 + 20)
     on_hosts = experiment.request("weave", blocks=2, inventory=str(hosts))
     found = experiment.estimate(on_hosts, (), "bare")
     assert (found.memory, found.disk) == (0, 0)

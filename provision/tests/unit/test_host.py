@@ -101,7 +101,7 @@ def steps(monkeypatch, tmp_path):
         (host.host_access, "kvm_is_untouched", False),
         (host.host_services, "libvirt_error", None),
     ):
-        monkeypatch.setattr(module, name, lambda answer=answer: answer)
+        monkeypatch.setattr(module, name, lambda *_, answer=answer: answer)
     monkeypatch.setattr(host.host_packages, "install", lambda packages: done.append(("install", *packages)))
     monkeypatch.setattr(host.host_access, "open_kvm", lambda: done.append(("open",)))
     monkeypatch.setattr(host.host_access, "join_groups", lambda: done.append(("join",)))
@@ -123,6 +123,14 @@ def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
     # Groups exist only after the packages, the group kvm matters only once it may open the device, and
     # libvirt's socket is closed to who is not in the group.
     assert steps == [("install", "tini"), ("open",), ("join",), ("enter",), ("start",)]
+
+
+def test_libvirt_is_started_only_where_it_is_the_provider(steps, monkeypatch):
+    monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
+    host.ensure("lxc")
+    assert steps == [("enter",)]
+    host.ensure()
+    assert steps == [("enter",), ("enter",), ("start",)]
 
 
 def test_accelerator_reason_ends_with_what_would_change_it(monkeypatch):

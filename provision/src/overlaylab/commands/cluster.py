@@ -16,18 +16,22 @@ from overlaylab import host, lock, paths
 from overlaylab.errors import UserError
 from overlaylab.inventory import InventoryNode
 from overlaylab.progress import say
+from overlaylab.providers import named
 
 
-def _provider(name: str):
-    from overlaylab.providers.libvirt import Libvirt
-
-    spec = clusters.load_cluster(name)
-    host.ensure()
-    return Libvirt(spec, say)
+def provider_of(cluster: str, asked: str | None):
+    """The provider that was asked for, else the one whose nodes of the cluster were made last."""
+    return named.make(asked or named.of_cluster(cluster), cluster, say)
 
 
 _cluster = click.option(
     "--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Which of vagrant/clusters."
+)
+provider_option = click.option(
+    "--provider",
+    "asked",
+    envvar="PROVIDER",
+    help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: as they were made.",
 )
 
 
@@ -38,9 +42,10 @@ def command() -> None:
 
 @command.command()
 @_cluster
-def up(cluster: str) -> None:
+@provider_option
+def up(cluster: str, asked: str | None) -> None:
     """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
-    provider = _provider(cluster)
+    provider = provider_of(cluster, asked)
     with lock.cluster_lock(cluster, "bringing nodes up"):
         asyncio.run(provider.up())
     say(f"{', '.join(provider.nodes)}: up; ./task lab:ssh -- {next(iter(provider.nodes))} opens a shell")
@@ -48,21 +53,19 @@ def up(cluster: str) -> None:
 
 @command.command()
 @_cluster
-def status(cluster: str) -> None:
+@provider_option
+def status(cluster: str, asked: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
     from overlaylab import overlays
-    from overlaylab.providers import virsh
 
-    provider = _provider(cluster)
+    provider = provider_of(cluster, asked)
 
     async def ask():
-        states = await provider.status()
-        return states, {
-            d: await virsh.snapshots(d) for d in provider.domains if states[d.rsplit("-", 1)[1]] != "absent"
-        }
+        return await provider.status(), await provider.kept() if provider.snapshots else frozenset()
 
-    states, snapshots = asyncio.run(ask())
-    table = Table(title=f"cluster {cluster}: {provider.spec.description}", title_justify="left")
+    states, ready = asyncio.run(ask())
+    title = f"cluster {cluster} ({provider.name}): {provider.spec.description}"
+    table = Table(title=title, title_justify="left")
     for heading in ("node", "state", "zone", "underlay", "ssh", "vCPU", "memory"):
         table.add_column(heading)
     ssh = {}
@@ -77,8 +80,10 @@ def status(cluster: str) -> None:
         )  # fmt: skip
     out = Console(highlight=False)
     out.print(table)
-    out.print(f"accelerator: {provider.accelerator} ({host.accelerator_reason()})")
-    ready = set.intersection(*snapshots.values()) if snapshots else set()
+    why = "" if provider.accelerator == "shared-kernel" else f" ({host.accelerator_reason()})"
+    out.print(f"accelerator: {provider.accelerator}{why}")
+    if not provider.snapshots:
+        return
     names = [
         f"{name} {key}" if key != name else name
         for name in overlays.names()
@@ -90,11 +95,12 @@ def status(cluster: str) -> None:
 
 @command.command()
 @_cluster
+@provider_option
 @click.argument("node")
 @click.argument("remote_command", nargs=-1)
-def ssh(cluster: str, node: str, remote_command: tuple[str, ...]) -> None:
+def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
-    provider = _provider(cluster)
+    provider = provider_of(cluster, asked)
     if not (provider.folder / "inventory.yml").exists():
         raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
     known = {n.name: n for n in provider.inventory.nodes}
@@ -121,9 +127,10 @@ def ssh_argv(node: InventoryNode, folder) -> list[str]:
 
 @command.command()
 @_cluster
-def down(cluster: str) -> None:
+@provider_option
+def down(cluster: str, asked: str | None) -> None:
     """Switch the nodes off. Their snapshots stay: the next lab:up takes seconds."""
-    provider = _provider(cluster)
+    provider = provider_of(cluster, asked)
     with lock.cluster_lock(cluster, "switching nodes off"):
         asyncio.run(provider.down())
     say("nodes are off; ./task lab:destroy removes them")
@@ -142,6 +149,12 @@ def destroy(keep_cache: bool) -> None:
     from overlaylab.vagrant import pool
 
     folder = paths.cache() / "clusters"
+    for provider in ("lxc", "virtualbox"):
+        for path in sorted(folder.glob(f"*/{provider}/vagrant")):
+            name = path.parent.parent.name
+            with lock.cluster_lock(name, "removing nodes"):
+                asyncio.run(named.make(provider, name, say).remove_nodes())
+            say(f"cluster {name} ({provider}): nodes and networks removed")
     if host_services.libvirt_error() is None:
         # A folder may hold no more than a lock: of SSH hosts, or of a command that was refused.
         for name in sorted(path.parent.name for path in folder.glob("*/vagrant")):

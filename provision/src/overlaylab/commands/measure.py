@@ -14,6 +14,7 @@ from overlaylab import experiment, host, lock, paths
 from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells
 from overlaylab.progress import readable, say
+from overlaylab.providers import named
 from overlaylab.runner import Clock, Runner, RunStopped, variant_name
 from overlaylab.shaper import Shaper
 from overlaylab.store import Store
@@ -29,6 +30,11 @@ Result = TypeVar("Result")
 )
 @click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
 @click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
+@click.option(
+    "--provider",
+    envvar="PROVIDER",
+    help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: what fits here.",
+)
 @click.option("--inventory", envvar="INVENTORY", help="Measure on these SSH hosts instead of VMs.")
 @click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
 @click.option("--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's).")
@@ -56,7 +62,7 @@ def print_plan(asked: experiment.Request) -> None:
     """Trials, order, and what they will take."""
     out = Console(highlight=False, soft_wrap=True)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
-    accelerator = "bare" if asked.inventory else host.accelerator()
+    accelerator = _accelerator(asked)
     needs = experiment.estimate(asked, trials, accelerator)
     out.print(f"{experiment.command_line(asked)}", markup=False)
     out.print(
@@ -68,7 +74,7 @@ def print_plan(asked: experiment.Request) -> None:
         out.print(f"  block {first.block}: {variant_name(first.variant)}: {names}")
     out.print(f"time: about {readable(needs.seconds)} with nodes up and converged")
     if not asked.inventory:
-        new = "the first time, image and nodes take some 10 minutes more"
+        new = "the first time, image and nodes take some 5 minutes more"
         out.print(
             f"memory: {needs.memory / 2**30:.1f} GiB for nodes; disk: about {needs.disk / 1e9:.1f} GB; {new}"
         )
@@ -81,11 +87,22 @@ def provider_for(asked: experiment.Request):
         from overlaylab.providers.hosts import Hosts
 
         return Hosts(asked.inventory, say, **how)
-    host.ensure()
-    from overlaylab import cluster
-    from overlaylab.providers.libvirt import Libvirt
+    from overlaylab import provider_choice
 
-    return Libvirt(cluster.load_cluster(asked.cluster), say, **how)
+    host.ensure()
+    name, sentence = provider_choice.choose(asked.provider, asked.variants, asked.profile)
+    say(sentence)
+    return named.make(name, asked.cluster, say, **how)
+
+
+def _accelerator(asked: experiment.Request) -> str:
+    """How the nodes' CPUs would run."""
+    from overlaylab import provider_choice
+
+    if asked.inventory:
+        return "bare"
+    name, _ = provider_choice.choose(asked.provider, asked.variants, asked.profile)
+    return "shared-kernel" if name == "lxc" else host.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from overlaylab import lock, profile, profile_checks, shaper
+from overlaylab.commands.cluster import provider_of, provider_option
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES
 from overlaylab.progress import readable, say
@@ -68,8 +69,9 @@ def show(name: str) -> None:
 @command.command()
 @_profile
 @_cluster
+@provider_option
 @_inventory
-def apply(name: str, cluster: str, inventory: str | None) -> None:
+def apply(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
     """Put a profile in force on nodes that are up. Applying it twice changes nothing."""
 
     async def work(found: Shaper) -> None:
@@ -82,14 +84,15 @@ def apply(name: str, cluster: str, inventory: str | None) -> None:
                 "profile", f"is not in force: {wrong}", fix="Try ./task profile:clear, then apply again"
             )
 
-    _with_nodes(name, cluster, inventory, work, keep=True)
+    _with_nodes(name, cluster, asked, inventory, work, keep=True)
 
 
 @command.command()
 @_profile
 @_cluster
+@provider_option
 @_inventory
-def verify(name: str, cluster: str, inventory: str | None) -> None:
+def verify(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
     """Apply a profile and prove it: what one node sends is counted at the other. Exit code 1 if it fails."""
     verdicts = []
 
@@ -99,21 +102,22 @@ def verify(name: str, cluster: str, inventory: str | None) -> None:
             print(profile_checks.readable(check))
             verdicts.append(check.verdict)
 
-    _with_nodes(name, cluster, inventory, work, overlay="host")
+    _with_nodes(name, cluster, asked, inventory, work, overlay="host")
     if "fail" in verdicts:
         sys.exit(1)
 
 
 @command.command()
 @_cluster
+@provider_option
 @_inventory
-def clear(cluster: str, inventory: str | None) -> None:
+def clear(cluster: str, asked: str | None, inventory: str | None) -> None:
     """Take any profile away: `none` leaves no trace."""
 
     async def work(found: Shaper) -> None:
         await found.clear()
 
-    _with_nodes("none", cluster, inventory, work)
+    _with_nodes("none", cluster, asked, inventory, work)
 
 
 async def _need_baseline(found: Shaper) -> bool:
@@ -133,7 +137,13 @@ async def _need_baseline(found: Shaper) -> bool:
 
 
 def _with_nodes(
-    name: str, cluster: str, inventory: str | None, work, overlay: str | None = None, keep: bool = False
+    name: str,
+    cluster: str,
+    asked: str | None,
+    inventory: str | None,
+    work,
+    overlay: str | None = None,
+    keep: bool = False,
 ) -> None:
     """Run `work` with a Shaper on nodes that are up; with `overlay`, on that overlay's converged state.
 
@@ -150,9 +160,7 @@ def _with_nodes(
 
         provider = Hosts(Path(inventory), say)
     else:
-        from overlaylab.commands.cluster import _provider
-
-        provider = _provider(cluster)
+        provider = provider_of(cluster, asked)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 
     async def main() -> None:
@@ -163,7 +171,7 @@ def _with_nodes(
             states = await provider.status()
             if set(states.values()) != {"running"}:
                 await provider.up()
-            else:
+            elif provider.name == "libvirt":
                 await virsh.start_networks(provider.networks)
         await provider.nodes.connect()
         await work(Shaper(provider.nodes, tier))

@@ -41,6 +41,7 @@ def command(run_id: str | None, cluster: str) -> None:
         modes=arguments["modes"],
         arguments=arguments["arguments"],
         cluster=arguments["cluster"],
+        provider=None if arguments["inventory"] else stored.record.provider,
         inventory=arguments["inventory"],
         profile_name=arguments["profile"],
         suite=arguments["suite"],
