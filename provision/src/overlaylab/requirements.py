@@ -16,8 +16,7 @@ from overlaylab.host_features import ABSENT, LOADABLE, UNTRIED, Found, title
 from overlaylab.model import Variant
 from overlaylab.paths import PROFILES
 from overlaylab.profile import Profile, load_profile
-
-PROVIDERS = ("libvirt", "virtualbox", "lxc")
+from overlaylab.providers.named import NAMES
 
 SHARED_KERNEL = ("lxc",)
 """Providers whose nodes run on this machine's kernel."""
@@ -161,7 +160,7 @@ def survey() -> list[Row]:
     found = host_features.look([feature for pair in asked for feature in needed(*pair).features])
     rows = []
     for variant, profile in asked:
-        verdicts = {provider: verdict(variant, profile, provider, found) for provider in PROVIDERS}
+        verdicts = {provider: verdict(variant, profile, provider, found) for provider in NAMES}
         if variant:
             title_ = variant.overlay if variant.mode is None else f"{variant.overlay} {variant.key}"
             rows.append(Row(title_, variant.overlay, variant.key if variant.mode else None, None, verdicts))

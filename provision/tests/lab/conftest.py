@@ -1,4 +1,5 @@
-"""Tests on real VMs: the nodes of cluster pair, their snapshots, and a database of each test's own."""
+"""Tests on real nodes: cluster pair as VMs and, where this machine's kernel has what that takes, as system
+containers; and a database of each test's own."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from overlaylab import cluster, host, lock, paths
+from overlaylab import lock, paths, requirements
 from overlaylab.model import Variant
-from overlaylab.providers.libvirt import Libvirt
+from overlaylab.profile import load_profile
+from overlaylab.providers import Provider, named
 
 TIER = "azure-a0"
 """5 Mbit/s: little enough for an emulated CPU that is also busy with something else."""
@@ -31,7 +33,17 @@ class Lab:
         self.environment = (
             os.environ | {"LAB_DB": str(database), "PROFILE": TIER, "NO_COLOR": "1"} | environment
         )
-        for name in ("MODES", "BLOCKS", "SCALE", "INVENTORY", "DRY_RUN", "RUN", "SUITE", "CLUSTER"):
+        for name in (
+            "MODES",
+            "BLOCKS",
+            "SCALE",
+            "INVENTORY",
+            "DRY_RUN",
+            "RUN",
+            "SUITE",
+            "CLUSTER",
+            "PROVIDER",
+        ):
             if name not in environment:
                 self.environment.pop(name, None)
 
@@ -101,19 +113,19 @@ def lab_in(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Lab]:
 class Cluster:
     """The nodes of cluster pair, driven from within a test."""
 
-    def __init__(self) -> None:
-        host.ensure()
-        self.provider = Libvirt(cluster.load_cluster("pair"), print, underlay_mtu=1500)
+    def __init__(self, provider: str) -> None:
+        self.provider = named.make(provider, "pair", print, underlay_mtu=1500)
         self.inventory = self.provider.folder / "inventory.yml"
 
-    def do(self, work: Callable[[Libvirt], Coroutine[Any, Any, Any]]) -> Any:
+    def do(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
         """Run `work(provider)` while holding the cluster's lock."""
 
         async def main() -> Any:
             try:
                 return await work(self.provider)
             finally:
-                self.provider.nodes.drop()
+                if self.inventory.exists():
+                    self.provider.nodes.drop()
 
         with lock.cluster_lock("pair", "a test"):
             return asyncio.run(main())
@@ -121,25 +133,28 @@ class Cluster:
     def clean(self) -> None:
         """Nodes in their clean state, made if need be."""
 
-        async def work(provider: Libvirt) -> None:
+        async def work(provider: Any) -> None:
             await provider.prepare([], print)
-            await provider.revert(provider.clean_snapshot())
+            if provider.snapshots:
+                await provider.revert(provider.clean_snapshot())
+            else:
+                await provider.clean()
 
         self.do(work)
 
     def sh(self, script: str, **options) -> dict[str, str]:
         """What a script prints on each node."""
 
-        async def work(provider: Libvirt) -> dict[str, str]:
+        async def work(provider: Provider) -> dict[str, str]:
             await provider.nodes.connect()
             return {name: done.stdout for name, done in (await provider.nodes.sh(script, **options)).items()}
 
         return self.do(work)
 
     def converge(self, *variants: Variant) -> None:
-        """Converged snapshots of these variants, and the nodes in the last one's state."""
+        """These variants prepared, and the nodes in the last one's state."""
 
-        async def work(provider: Libvirt) -> None:
+        async def work(provider: Provider) -> None:
             await provider.prepare(variants, print)
             await provider.enter(variants[-1])
 
@@ -148,4 +163,25 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def nodes() -> Cluster:
-    return Cluster()
+    """The nodes as VMs."""
+    return Cluster("libvirt")
+
+
+def why_no_containers() -> str | None:
+    """Why the host network cannot be measured in system containers here; None where it can."""
+    return requirements.verdict(Variant("host"), load_profile(TIER), "lxc").reason
+
+
+@pytest.fixture(scope="session")
+def containers() -> Cluster:
+    """The nodes as system containers."""
+    reason = why_no_containers()
+    if reason:
+        pytest.skip(f"this machine's kernel {reason}")
+    return Cluster("lxc")
+
+
+@pytest.fixture(scope="session")
+def quickest() -> dict[str, str]:
+    """Variables for what is the same on every provider: containers answer in seconds, VMs in minutes."""
+    return {"PROVIDER": "libvirt" if why_no_containers() else "lxc"}

@@ -34,9 +34,9 @@ def test_kill_and_resume(lab_in) -> None:
     assert lab.query("SELECT state FROM run") == [("done",)]
 
 
-def test_interrupt_leaves_nothing_behind(lab_in) -> None:
-    lab = lab_in(BLOCKS="1", MODES="fastdp")
-    with lab.started("lab:weave") as process:
+def test_interrupt_leaves_nothing_behind(lab_in, quickest) -> None:
+    lab = lab_in(BLOCKS="2", **quickest)
+    with lab.started("lab:host") as process:
         lab.wait_for_trials(1)
         os.killpg(process.pid, signal.SIGINT)
         process.wait(timeout=60)
@@ -55,9 +55,9 @@ def _belongs_to(pid: int, session: int) -> bool:
         return False
 
 
-def test_resume_refuses_a_changed_suite(lab_in, tmp_path) -> None:
-    lab = lab_in(BLOCKS="1", MODES="fastdp")
-    with lab.started("lab:weave") as process:
+def test_resume_refuses_a_changed_suite(lab_in, quickest) -> None:
+    lab = lab_in(BLOCKS="2", **quickest)
+    with lab.started("lab:host") as process:
         lab.wait_for_trials(1)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

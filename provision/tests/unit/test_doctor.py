@@ -9,11 +9,12 @@ from click.testing import CliRunner
 from overlaylab import host_checks
 from overlaylab.commands import doctor
 from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
-from overlaylab.requirements import PROVIDERS, Row, Verdict
+from overlaylab.providers.named import NAMES
+from overlaylab.requirements import Row, Verdict
 
 RUNS = json.loads(json.dumps(asdict(Verdict(True))))
 ROWS = [
-    Row("host", "host", None, None, dict.fromkeys(PROVIDERS, Verdict(True))),
+    Row("host", "host", None, None, dict.fromkeys(NAMES, Verdict(True))),
     Row(
         "weave fastdp",
         "weave",
@@ -93,7 +94,7 @@ def test_doctor_as_json(checks):
         "accelerator_reason": "no device",
         "checks": [{"name": "disk", "state": "problem", "found": "1.0 GB free", "advice": "free some"}],
         "runs_on": [
-            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(PROVIDERS, RUNS)},
+            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(NAMES, RUNS)},
             {
                 "overlay": "weave",
                 "mode": "fastdp",

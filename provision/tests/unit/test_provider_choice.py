@@ -144,7 +144,7 @@ def test_an_unknown_provider_is_refused(this):
     with pytest.raises(UserError) as error:
         provider_choice.choose("docker", [HOST], NONE)
     assert str(error.value) == (
-        "PROVIDER: must be one of libvirt, lxc, virtualbox (found: docker). Leave it out for what fits this machine; "
+        "PROVIDER: must be one of libvirt, virtualbox, lxc (found: docker). Leave it out for what fits this machine; "
         "./task doctor shows which runs what"
     )
 

@@ -9,7 +9,7 @@ from dataclasses import asdict
 import click
 
 from overlaylab import host, host_access, host_checks, requirements
-from overlaylab.providers import lxc_host
+from overlaylab.providers import lxc_host, named
 
 _STYLES = {host_checks.OK: "green", host_checks.WARNING: "yellow", host_checks.PROBLEM: "bold red"}
 
@@ -73,11 +73,11 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
     """Overlay and mode, and each profile, against provider: a tick, or the reason."""
     table = _table("What runs on which provider (PROVIDER=…)")
     table.add_column("", no_wrap=True)
-    for provider in requirements.PROVIDERS:
+    for provider in named.NAMES:
         table.add_column(_heading(provider), overflow="fold")
     for number, row in enumerate(rows):
         last = number + 1 < len(rows) and row.profile is None and rows[number + 1].profile is not None
-        cells = (_cell(row.verdicts[provider]) for provider in requirements.PROVIDERS)
+        cells = (_cell(row.verdicts[provider]) for provider in named.NAMES)
         table.add_row(row.title, *cells, end_section=last)
     out = _console()
     out.print(table)

@@ -7,7 +7,7 @@ from overlaylab import host, paths
 from overlaylab.errors import UserError
 from overlaylab.providers import Provider, Say
 
-NAMES = ("libvirt", "lxc", "virtualbox")
+NAMES = ("libvirt", "virtualbox", "lxc")
 """Providers that make nodes through Vagrant; plain SSH hosts are chosen by an inventory instead."""
 
 

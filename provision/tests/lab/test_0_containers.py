@@ -1,0 +1,50 @@
+"""The lab on system containers: this machine's kernel and CPU, so these are done before any VM has booted."""
+
+from __future__ import annotations
+
+import pytest
+
+from overlaylab import theory
+
+
+@pytest.fixture(scope="module")
+def measured(containers, lab_in):
+    """Two blocks of the host network at 100 Mbit/s."""
+    lab = lab_in(PROVIDER="lxc", BLOCKS="2", PROFILE="azure-a1")
+    lab.output = lab.run("lab:host")
+    return lab
+
+
+def test_goodput_is_theory_and_every_trial_has_its_proof(measured) -> None:
+    trials = measured.query("SELECT status, reason FROM trial")
+    assert trials == [("ok", None)] * 4
+    goodputs = measured.query("SELECT value FROM result WHERE metric = 'goodput' AND t_start IS NULL")
+    for (found,) in goodputs:
+        assert found == pytest.approx(theory.goodput_theory(100e6, 1500, 0), rel=0.01)
+    kinds = measured.query("SELECT kind, min(ok) FROM evidence GROUP BY kind ORDER BY kind")
+    assert kinds == [(kind, 1) for kind in ("accounting", "mtu", "settings", "status", "wire")]
+
+
+def test_results_say_that_the_kernel_is_shared(measured) -> None:
+    assert measured.query("SELECT provider, accelerator FROM run") == [("lxc", "shared-kernel")]
+    assert "the machine's own CPU and kernel (system containers)" in measured.output
+    assert "provider lxc, as asked" in measured.output
+
+
+def test_a_latency_is_in_force_or_recorded_as_not_applied(measured) -> None:
+    verdict, expected, reason = measured.query(
+        "SELECT verdict, expected, reason FROM profile_check WHERE name = 'rtt-idle'"
+    )[0]
+    assert expected == pytest.approx(0.000966)
+    if verdict != "pass":
+        assert (verdict, reason) == (
+            "not-applicable", "latency is not applied: the kernel of the nodes has no netem",
+        )  # fmt: skip
+
+
+def test_nodes_are_looked_at_and_entered_like_vms(containers, lab_in) -> None:
+    lab = lab_in(PROVIDER="lxc")
+    lab.run("lab:up")
+    status = lab.run("lab:status")
+    assert "cluster pair (lxc)" in status and status.count("running") == 2
+    assert lab.run("lab:ssh", "--", "node2", "cat /run/systemd/container").strip().endswith("lxc")
