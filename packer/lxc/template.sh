@@ -28,7 +28,8 @@ done
 
 lxcpath=$(dirname "$path")
 shared=$lxcpath/overlaylab-image-$image
-# One unpacks, the others wait. The folder itself is locked: a lock file would have to be removed.
+# One unpacks, the others wait; until the end, as an image that no configuration names is taken for unused
+# (lxc_host.sh, remove). The folder itself is locked: a lock file would have to be removed.
 exec 9<"$lxcpath"
 flock 9
 if [ ! -d "$shared" ]; then
@@ -39,7 +40,6 @@ if [ ! -d "$shared" ]; then
         --numeric-owner --xattrs --xattrs-include='*'
     mv "$shared.new" "$shared"
 fi
-exec 9<&-
 
 mkdir -p "$path/provisioned" "$path/upper"
 cat >"$path/fresh" <<'HOOK'

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -238,11 +239,12 @@ class Lxc:
             }
             for (name, container), address in zip(self.containers.items(), addresses, strict=True)
         }
-        self.folder.mkdir(parents=True, exist_ok=True)
-        # Before anything is made: whoever clears away after a kill has to know the names.
+        # Before anything is made: whoever clears away after a kill looks for this folder and has to know the names.
+        (self.folder / "vagrant").mkdir(parents=True, exist_ok=True)
         self._note(key=self.key, image=self.image, containers=made)
         if len(there) > len(others):  # of another cache folder, or of one that was deleted by hand
             await asyncio.to_thread(lxc_host.remove, list(self.containers.values()), self.underlay)
+        await self._load_modules(())
         await self._bridges()
         vagrant = Vagrant(
             self.cluster,
@@ -370,10 +372,8 @@ class Lxc:
         names = list(self.containers.values())
         recorded = [made["container"] for made in self._state().get("containers", {}).values()]
         await asyncio.to_thread(lxc_host.remove, sorted({*names, *recorded}), self.underlay)
-        # Not `vagrant destroy`: it takes seconds, and refuses where the last call was killed.
-        vagrant = self.folder / "vagrant"
-        if vagrant.is_dir():
-            await asyncio.to_thread(_remove_tree, vagrant)
+        # Not `vagrant destroy`: it takes seconds, and all that it knows lies here.
+        shutil.rmtree(self.folder / "vagrant", ignore_errors=True)
         (self.folder / "inventory.yml").unlink(missing_ok=True)
         (self.folder / "state.json").unlink(missing_ok=True)
         self._nodes = None
@@ -383,13 +383,15 @@ class Lxc:
     # -- variants ---------------------------------------------------------------------------------
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
-        wanted = {module for variant in variants for module in overlays.load(variant.overlay).needs.modules}
-        failed = await asyncio.to_thread(lxc_host.load_modules, sorted(wanted))
-        if failed:
-            told = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
-            say(f"not loaded, so built in or absent: {told}")
+        modules = {module for variant in variants for module in overlays.load(variant.overlay).needs.modules}
+        await self._load_modules(sorted(modules))
         if not self._is_current() or set((await self.status()).values()) != {"running"}:
             await self.up()
+
+    async def _load_modules(self, names: Sequence[str]) -> None:
+        failed = await asyncio.to_thread(lxc_host.load_modules, [*lxc_host.MODULES, *names])
+        for name, reason in failed.items():
+            self.say(f"kernel module {name} could not be loaded: {reason}")
 
     async def enter(self, variant: Variant) -> Entered:
         reverted = await self.clean()
@@ -425,9 +427,3 @@ async def _listens(address: str, port: int) -> bool:
         return False
     writer.close()
     return True
-
-
-def _remove_tree(folder) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)

@@ -17,9 +17,10 @@ from pathlib import Path
 
 from overlaylab import host_packages, host_services, paths, routes
 from overlaylab.errors import UserError
+from overlaylab.host_modules import read_modules
 from overlaylab.host_root import run_as_root
 from overlaylab.progress import say
-from overlaylab.vagrant import read_json
+from overlaylab.vagrant import home, read_json
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
 LXCPATH = Path("/var/lib/lxc")
@@ -38,6 +39,9 @@ UNDERLAY_MTU = 9001
 LINK_PREFIX = "ovlab"
 """What every bridge and host-side veth of the lab begins with."""
 CONTAINER_PREFIX = "overlaylab-"
+
+MODULES = ("overlay", "bridge", "veth", "sch_htb", "sch_netem", "cls_u32", "inet_diag", "tcp_diag")
+"""What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets."""
 
 CPU_PERIOD = 100_000
 """Microseconds over which the kernel keeps to a CPU quota (its own default)."""
@@ -187,9 +191,8 @@ def stale_processes(names: Collection[str], argvs: Mapping[int, Sequence[str]]) 
         tools = {Path(word).name for word in argv[:4]}
         of_lxc = any(tool.startswith("lxc-") and tool != "lxc-monitord" for tool in tools)
         named = any(word.removeprefix("--name=") in names for word in argv)
-        unpacking = "tar" in tools and any(
-            word.startswith(f"{LXCPATH}/{CONTAINER_PREFIX}image-") for word in argv
-        )
+        # The template's child outlives it; the tarball lies in this cache folder's VAGRANT_HOME.
+        unpacking = "tar" in tools and any(word.startswith(f"{home()}/boxes/") for word in argv)
         if (of_lxc and named) or unpacking:
             found.append(pid)
     return sorted(found)
@@ -322,17 +325,17 @@ def loaded_modules() -> list[str]:
 
 
 def is_loaded(module: str) -> bool:
-    """Whether the kernel has the module: loaded, or built in with something to show in /sys/module."""
-    return Path(f"/sys/module/{module.replace('-', '_')}").is_dir()
+    """Whether the module is in the kernel."""
+    return Path(f"/sys/module/{module}").is_dir()
 
 
 def load_modules(names: Sequence[str]) -> dict[str, str]:
     """Load kernel modules, as containers cannot; {module: why it could not be loaded}.
 
-    A module that is built in may be among those where the kernel tells nothing of it: whether it works is to
-    be found out by trying. What this loaded is remembered, for unload_modules.
+    Only what this kernel has as a module that is not loaded: what is built in or absent is for trying to find
+    out (requirements). What this loaded is remembered, for unload_modules.
     """
-    absent = [name for name in names if not is_loaded(name)]
+    absent = read_modules().absent(*names)
     if not absent:
         return {}
     if host_packages.find_program("modprobe") is None:

@@ -122,6 +122,9 @@ case $verb in
         used=
         for folder in "$lxcpath"/overlaylab-*/config; do [ ! -e "$folder" ] || used=yes; done
         if [ -z "$used" ] && [ -e "/sys/class/net/$management" ]; then ip link delete "$management"; fi
+        # While a template unpacks an image, no configuration names it yet.
+        exec 9<"$lxcpath"
+        flock --wait 120 9
         for image in "$lxcpath"/overlaylab-image-*; do
             [ -d "$image" ] || continue
             grep -qsF ":$image/rootfs:" "$lxcpath"/overlaylab-*/config || rm -rf --one-file-system "$image"
@@ -134,7 +137,10 @@ case $verb in
         trap 'rm -f "$before" "$after"' EXIT
         for name; do
             cut -d' ' -f1 /proc/modules 2>/dev/null | sort >"$before"
-            reason=$(modprobe "$name" 2>&1) || echo "failed $name $(echo "$reason" | tail -n 1)"
+            # By default these two bring devices along, on this machine's own network.
+            case $name in dummy) options=numdummies=0 ;; ifb) options=numifbs=0 ;; *) options='' ;; esac
+            # shellcheck disable=SC2086
+            reason=$(modprobe "$name" $options 2>&1) || echo "failed $name $(echo "$reason" | tail -n 1)"
             cut -d' ' -f1 /proc/modules 2>/dev/null | sort >"$after"
             comm -13 "$before" "$after"
         done
