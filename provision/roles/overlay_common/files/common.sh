@@ -7,14 +7,23 @@ record_before() {
     rm -f "$state/modules.after"
     [ ! -e "$state/modules.before" ] || return 0
     mkdir -p "$state"
-    # Asking nft loads its modules: without them there is nothing to ask for.
-    if [ -d /sys/module/nf_tables ]; then nft -j list chains >"$state/chains.before"; else : >"$state/chains.before"; fi
-    cat /proc/modules >"$state/modules.new"
+    # Asking nft loads its modules: without them there is nothing to ask for. A kernel without modules has it
+    # built in, or answers that it has not.
+    : >"$state/chains.before"
+    if [ -d /sys/module/nf_tables ]; then nft -j list chains >"$state/chains.before"; fi
+    if [ ! -e /proc/modules ]; then nft -j list chains >"$state/chains.before" || :; fi
+    list_modules >"$state/modules.new"
     mv "$state/modules.new" "$state/modules.before"
 }
 
 # Modules that come later are somebody else's.
 record_after() {
     [ -e "$state/modules.before" ] || return 0
-    [ -e "$state/modules.after" ] || cat /proc/modules >"$state/modules.after"
+    [ -e "$state/modules.after" ] || list_modules >"$state/modules.after"
 }
+
+# Nothing where the kernel takes no modules.
+list_modules() { [ ! -e /proc/modules ] || cat /proc/modules; }
+
+# Arguments: as modprobe(8) takes them. In a container only the machine's own root can load any; it has then.
+need_module() { [ -d "/sys/module/$1" ] || modprobe "$@"; }

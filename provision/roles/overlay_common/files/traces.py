@@ -11,6 +11,8 @@ import time
 
 STATE = "/run/overlaylab/overlay"
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
+CAP_SYS_MODULE = 16
+"""Number of the capability (linux/capability.h)."""
 
 
 def run(*command, timeout=30, stdin=None):
@@ -29,7 +31,22 @@ def run(*command, timeout=30, stdin=None):
 
 
 def loaded(module):
-    return os.path.isdir(f"/sys/module/{module}")
+    """Whether the kernel has the module in it. One that takes no modules is asked for the thing itself."""
+    return os.path.isdir(f"/sys/module/{module}") or not os.path.exists("/proc/modules")
+
+
+def legacy_tables():
+    """Tables of legacy iptables that this network namespace may have rules in."""
+    in_use = _read("/proc/net/ip_tables_names").split()
+    return [
+        name for name in NETFILTER_TABLES if name in in_use or os.path.isdir(f"/sys/module/iptable_{name}")
+    ]
+
+
+def may_unload():
+    """Whether modules are this node's to unload: in a container they are the machine's, and other nodes use them."""
+    bounding = next(line for line in _read("/proc/self/status").splitlines() if line.startswith("CapBnd:"))
+    return bool(int(bounding.split()[1], 16) >> CAP_SYS_MODULE & 1)
 
 
 def link_exists(name):
@@ -60,7 +77,7 @@ def iptables_rules(table=None):
     only = ("-t", table) if table else ()
     if loaded("nf_tables"):
         found["nft"] = (run("iptables-nft-save", *only) or "").splitlines()
-    if any(loaded(f"iptable_{name}") for name in ((table,) if table else NETFILTER_TABLES)):
+    if set(legacy_tables()) & {table or name for name in NETFILTER_TABLES}:
         found["legacy"] = (run("iptables-legacy-save", *only) or "").splitlines()
     return found
 
@@ -136,7 +153,7 @@ def unload_modules(patience=5.0):
     True where nothing is left.
     """
     before = _names(_read(f"{STATE}/modules.before"))
-    if not before:
+    if not before or not may_unload():
         return True
     added = (_names(_read(f"{STATE}/modules.after")) or _names(_read("/proc/modules"))) - before
     added -= KEPT_BY_THE_KERNEL
