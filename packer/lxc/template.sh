@@ -55,6 +55,8 @@ HOOK
 chmod 755 "$path/fresh"
 # In place of the copy of /etc/lxc/default.conf: its networks are for other containers.
 {
+    # Whose it is: another user's lab may have a cluster of that name (lxc_host.sh, survey).
+    echo "# made of $tarball"
     if [ -n "$config" ]; then cat "$config"; fi
     echo "lxc.rootfs.path = overlay:$path/provisioned:$shared/rootfs:$path/upper"
     echo "lxc.hook.pre-start = $path/fresh"

@@ -229,8 +229,10 @@ class Lxc:
             for problem in limit.problems:
                 self.say(f"{name}: {problem}")
         there = await asyncio.to_thread(lxc_host.survey)
-        others = {name: address for name, address in there.items() if name not in self.containers.values()}
-        addresses = lxc_host.free_addresses(len(self.containers), others.values())
+        lxc_host.refuse_foreign(self.containers.values(), there)
+        own = [one for one in there if one.name in self.containers.values()]
+        taken = [one.address for one in there if one.address and one not in own]
+        addresses = lxc_host.free_addresses(len(self.containers), taken)
         made = {
             name: {
                 "container": container,
@@ -242,7 +244,7 @@ class Lxc:
         # Before anything is made: whoever clears away after a kill looks for this folder and has to know the names.
         (self.folder / "vagrant").mkdir(parents=True, exist_ok=True)
         self._note(key=self.key, image=self.image, containers=made)
-        if len(there) > len(others):  # of another cache folder, or of one that was deleted by hand
+        if own:  # nothing was noted of them: that folder was deleted by hand
             await asyncio.to_thread(lxc_host.remove, list(self.containers.values()), self.underlay)
         await self._load_modules(())
         await self._bridges()

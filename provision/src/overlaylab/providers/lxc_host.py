@@ -113,10 +113,48 @@ def free_addresses(count: int, taken: Collection[str]) -> list[str]:
     return free[:count]
 
 
-def survey() -> dict[str, str]:
-    """{container: management address} of all containers of the lab, whoever made them."""
-    listing = _root("survey", why="asking LXC which containers and addresses there are", capture=True)
-    return dict(line.split() for line in listing.splitlines())
+@dataclass(frozen=True)
+class Container:
+    """One that there is. address: on the management network; box: the archive it was made of.
+
+    Both are None where its making was cut off.
+    """
+
+    name: str
+    address: str | None
+    box: Path | None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the lab of another cache folder made it."""
+        return self.box is not None and not self.box.is_relative_to(home())
+
+
+def survey() -> list[Container]:
+    """All containers of the lab, whoever made them."""
+    return parse_survey(_root("survey", why="asking LXC which containers there are", capture=True))
+
+
+def parse_survey(text: str) -> list[Container]:
+    """What lxc_host.sh prints: name, address and box, ``-`` where it has none."""
+    found = []
+    for line in text.splitlines():
+        name, address, box = line.split(" ", 2)
+        found.append(Container(name, None if address == "-" else address, None if box == "-" else Path(box)))
+    return found
+
+
+def refuse_foreign(names: Collection[str], there: Sequence[Container]) -> None:
+    """UserError where one of the names is that of somebody else's container."""
+    for container in there:
+        if container.name in names and container.is_foreign:
+            raise UserError(
+                f"container {container.name}",
+                f"must be of this cache folder's lab, {paths.cache()}",
+                seen=container.box,
+                fix="Another user's lab runs on this machine: use that cache folder (OVERLAYLAB_CACHE), "
+                "or have it removed there with ./task lab:destroy",
+            )
 
 
 def make_bridges(underlay: str, neighbours: Mapping[str, str]) -> None:
@@ -159,8 +197,10 @@ def stop(names: Sequence[str]) -> None:
 def remove(names: Sequence[str], underlay: str) -> None:
     """Delete the containers and their underlay, and what no container of the lab needs any more.
 
-    Works after a kill at any moment: makers that outlived a killed Vagrant are ended first.
+    Works after a kill at any moment: makers that outlived a killed Vagrant are ended first. UserError, and
+    nothing is removed, where a container is somebody else's.
     """
+    refuse_foreign(names, survey())
     makers = stale_processes(names, processes())
     if makers:
         run_as_root(

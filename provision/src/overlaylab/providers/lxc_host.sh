@@ -2,7 +2,7 @@
 # What containers need of this machine's root: one verb a call, so that each is announced once
 # (providers/lxc_host.py). Every verb may be repeated; `remove` works whatever was cut off before it.
 #
-#   survey                                              prints NAME ADDRESS of every container of the lab
+#   survey                                              prints NAME ADDRESS BOX of every container of the lab
 #   bridges MANAGEMENT ADDRESS/LENGTH UNDERLAY MTU [HOST MAC]...
 #   freeze NAME...                                      what is changed from now on does not outlive a start
 #   start NAME...                                       kills what runs, starts anew
@@ -62,10 +62,12 @@ remove_groups() {
 
 case $verb in
     survey)
-        for config in "$lxcpath"/overlaylab-*/config; do
-            [ -e "$config" ] || continue
-            name=${config%/config}
-            sed -n "s|^lxc.net.0.ipv4.address *= *\\([0-9.]*\\).*|${name##*/} \\1|p" "$config" | tail -n 1
+        for folder in "$lxcpath"/overlaylab-*; do
+            case $folder in */overlaylab-image-* | *'*') continue ;; esac
+            # A node whose making was cut off has neither.
+            address=$(sed -n 's|^lxc.net.0.ipv4.address *= *\([0-9.]*\).*|\1|p' "$folder/config" 2>/dev/null | tail -n 1)
+            box=$(sed -n 's|^# made of ||p' "$folder/config" 2>/dev/null | head -n 1)
+            echo "${folder##*/} ${address:--} ${box:--}"
         done
         ;;
     bridges)
