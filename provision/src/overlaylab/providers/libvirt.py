@@ -11,7 +11,7 @@ from overlaylab.errors import UserError
 from overlaylab.inventory import load_inventory
 from overlaylab.model import JSON
 from overlaylab.progress import step
-from overlaylab.providers import Say, virsh
+from overlaylab.providers import Say, named, virsh
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.vagrant import pool, pool_path
 
@@ -67,10 +67,9 @@ class Libvirt(SnapshotVMs):
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
             accelerator=host.accelerator(),
-            folder=paths.cache() / "clusters" / spec.name,
+            folder=named.folder(self.name, spec.name),
             box=f"overlaylab/{system}-{image.image_key(system)[:12]}",
         )
-        self.domains = self.machines
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
 
     async def states(self) -> dict[str, str]:
