@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import json
 import shutil
 import time
@@ -22,8 +21,7 @@ from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
-from overlaylab.providers import Entered, Say, lxc_host
-from overlaylab.providers.lxc_host import Limits
+from overlaylab.providers import Entered, Say, lxc_config, lxc_host
 from overlaylab.ssh import Node, Nodes
 from overlaylab.vagrant import Vagrant, read_json
 
@@ -58,52 +56,12 @@ def state_folder(cluster: str):
     return paths.cache() / "clusters" / cluster / "lxc"
 
 
-def underlay_bridge(cluster: str) -> str:
-    """Name of a cluster's underlay: at most 15 characters (IFNAMSIZ), whatever the cluster is called."""
-    name = f"{lxc_host.LINK_PREFIX}-u-{cluster}"
-    return name if len(name) <= 15 else f"{lxc_host.LINK_PREFIX}-{_short(cluster, 8)}"
-
-
-def _short(text: str, digits: int) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:digits]
-
-
-def mac(container: str, interface: str) -> str:
-    """A node's own MAC address, the same at each start: neighbour entries stay right."""
-    three = _short(f"{container} {interface}", 6)
-    return f"00:16:3e:{three[:2]}:{three[2:4]}:{three[4:]}"
-
-
-def settings(container: str, address: str, underlay: str, limits: Limits) -> list[tuple[str, str]]:
-    """The container's own lines of lxc.container.conf(5), without their prefix ``lxc.``."""
-    lines: list[tuple[str, str]] = []
-    ports = (
-        ("eth0", lxc_host.MANAGEMENT, "1500"),
-        ("eth1", underlay, str(lxc_host.UNDERLAY_MTU)),
-    )
-    for number, (interface, bridge, mtu) in enumerate(ports):
-        values = {
-            "type": "veth",
-            "link": bridge,
-            "flags": "up",
-            "name": interface,
-            "mtu": mtu,
-            "hwaddr": mac(container, interface),
-            # A name of our own, so that what is left after a kill is known for ours.
-            "veth.pair": f"{lxc_host.LINK_PREFIX}{_short(container, 8)}{number}",
-        }
-        if interface == "eth0":
-            values["ipv4.address"] = f"{address}/{lxc_host.MANAGEMENT_NETWORK.prefixlen}"
-        lines += [(f"net.{number}.{key}", value) for key, value in values.items()]
-    return [*lines, *limits.settings]
-
-
 async def remove_forgotten(cluster: str) -> None:
     """Remove the containers of a cluster whose file is gone, by what was noted when they were made."""
     state = read_json(state_folder(cluster) / "state.json")
     containers = [made["container"] for made in state.get("containers", {}).values()]
     if containers:
-        await asyncio.to_thread(lxc_host.remove, containers, underlay_bridge(cluster))
+        await asyncio.to_thread(lxc_host.remove, containers, lxc_config.underlay_bridge(cluster))
     (state_folder(cluster) / "state.json").unlink(missing_ok=True)
 
 
@@ -135,16 +93,18 @@ class Lxc:
         self.system = system
         self.image = image.image_key(system)
         self.limits = {
-            node.name: lxc_host.limits(index, vcpus or node.cpus, node.memory_mib, quota)
+            node.name: lxc_config.limits(index, vcpus or node.cpus, node.memory_mib, quota)
             for index, node in enumerate(spec.nodes)
         }
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
         held = [[*limit.settings] for limit in self.limits.values()]
-        self.key = _short(json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile]), 12)
+        self.key = lxc_config.short_digest(
+            json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile]), 12
+        )
         self.folder = state_folder(spec.name)
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
-        self.underlay = underlay_bridge(spec.name)
-        self.networks = [lxc_host.MANAGEMENT, self.underlay]
+        self.underlay = lxc_config.underlay_bridge(spec.name)
+        self.networks = [lxc_config.MANAGEMENT, self.underlay]
         self._nodes: Nodes | None = None
 
     # -- what is there ----------------------------------------------------------------------------
@@ -237,7 +197,7 @@ class Lxc:
             name: {
                 "container": container,
                 "address": address,
-                "settings": settings(container, address, self.underlay, self.limits[name]),
+                "settings": lxc_config.settings(container, address, self.underlay, self.limits[name]),
             }
             for (name, container), address in zip(self.containers.items(), addresses, strict=True)
         }
@@ -306,7 +266,7 @@ class Lxc:
 
     async def _bridges(self) -> None:
         made = self._state()["containers"].values()
-        neighbours = {one["address"]: mac(one["container"], "eth0") for one in made}
+        neighbours = {one["address"]: lxc_config.mac(one["container"], "eth0") for one in made}
         await asyncio.to_thread(lxc_host.make_bridges, self.underlay, neighbours)
 
     async def _start(self) -> float:

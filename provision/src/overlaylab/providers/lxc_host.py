@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv4Network
+from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab import host_packages, host_services, paths, routes
@@ -20,31 +18,24 @@ from overlaylab.errors import UserError
 from overlaylab.host_modules import read_modules
 from overlaylab.host_root import run_as_root
 from overlaylab.progress import say
+from overlaylab.providers.lxc_config import (
+    FIRST_NODE,
+    LINK_PREFIX,
+    MANAGEMENT,
+    MANAGEMENT_HOST,
+    MANAGEMENT_NETWORK,
+    UNDERLAY_MTU,
+)
 from overlaylab.vagrant import home, read_json
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
 LXCPATH = Path("/var/lib/lxc")
 """Where LXC keeps containers by default (lxc.lxcpath)."""
 
-MANAGEMENT = "ovlab-mgmt"
-"""Bridge of every container's eth0."""
-MANAGEMENT_NETWORK = IPv4Network("192.168.79.0/24")
-MANAGEMENT_HOST = IPv4Interface("192.168.79.1/24")
-FIRST_NODE = 11
-"""Last octet of the first node's management address."""
-
-UNDERLAY_MTU = 9001
-"""Jumbo frames fit; a profile sets what the tier has (design.md, Cluster)."""
-
-LINK_PREFIX = "ovlab"
-"""What every bridge and host-side veth of the lab begins with."""
 CONTAINER_PREFIX = "overlaylab-"
 
 MODULES = ("overlay", "bridge", "veth", "sch_htb", "sch_netem", "cls_u32", "inet_diag", "tcp_diag")
 """What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets."""
-
-CPU_PERIOD = 100_000
-"""Microseconds over which the kernel keeps to a CPU quota (its own default)."""
 
 
 def _root(verb: str, *arguments: str, why: str, capture: bool = False) -> str:
@@ -252,100 +243,6 @@ def leftovers(links: Sequence[str] | None = None) -> list[str]:
     groups = Path("/sys/fs/cgroup").glob(f"**/lxc.*.{CONTAINER_PREFIX}*")
     found += sorted(f"control group {path}" for path in groups if path.name.startswith("lxc."))
     found += [f"kernel module {name}" for name in loaded_modules()]
-    return found
-
-
-# -- control groups -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a container is held to. settings: lines of its configuration; problems: what cannot be, in words.
-
-    cpus: CPUs that its processes see and may use; quota: CPUs' worth of time, None where not limited;
-    memory_mib: MiB, None where it cannot be limited.
-    """
-
-    cpus: int
-    quota: float | None
-    memory_mib: int | None
-    settings: tuple[tuple[str, str], ...] = ()
-    problems: tuple[str, ...] = field(default=(), compare=False)
-
-
-def limits(
-    index: int,
-    cpus: int,
-    memory_mib: int,
-    quota: float | None = None,
-    *,
-    controllers: Mapping[str, int] | None = None,
-    cores: Sequence[int] | None = None,
-) -> Limits:
-    """How node number `index` gets its vCPUs and memory through this machine's control groups.
-
-    quota: share of the vCPUs' time, in (0, 1]. controllers: {controller: version of its hierarchy, 1 or 2};
-    cores: those that this process may use. Nodes take cores in turn, and share them where there are too few.
-    """
-    controllers = controllers_of_this_machine() if controllers is None else controllers
-    cores = sorted(os.sched_getaffinity(0)) if cores is None else cores
-    settings: list[tuple[str, str]] = []
-    problems: list[str] = []
-    given, share = min(cpus, len(cores)), cpus * quota if quota else None
-    if given < cpus:
-        problems.append(f"{cpus} vCPUs are asked for and this machine has {len(cores)} cores")
-    if given < len(cores):
-        if "cpuset" in controllers:
-            own = sorted(cores[(index * given + n) % len(cores)] for n in range(given))
-            settings.append((_key(controllers, "cpuset", "cpuset.cpus"), ",".join(map(str, own))))
-        else:
-            share, given = share or float(cpus), len(cores)
-            problems.append("no cpuset controller: the node sees all cores and gets the time of its own")
-    if share is not None and share < given:
-        if "cpu" not in controllers:
-            problems.append("no cpu controller: its CPU time is not limited")
-            share = None
-        elif controllers["cpu"] == 2:
-            settings.append(("cgroup2.cpu.max", f"{round(share * CPU_PERIOD)} {CPU_PERIOD}"))
-        else:
-            settings.append(("cgroup.cpu.cfs_period_us", str(CPU_PERIOD)))
-            settings.append(("cgroup.cpu.cfs_quota_us", str(round(share * CPU_PERIOD))))
-    else:
-        share = None
-    memory: int | None = memory_mib
-    if controllers.get("memory") == 2:
-        settings.append(("cgroup2.memory.max", str(memory_mib * 2**20)))
-    elif "memory" in controllers:
-        settings.append(("cgroup.memory.limit_in_bytes", str(memory_mib * 2**20)))
-    else:
-        problems.append("no memory controller: its memory is not limited")
-        memory = None
-    return Limits(given, share, memory, tuple(settings), tuple(problems))
-
-
-def _key(controllers: Mapping[str, int], controller: str, setting: str) -> str:
-    return f"{'cgroup2' if controllers[controller] == 2 else 'cgroup'}.{setting}"
-
-
-def controllers_of_this_machine() -> dict[str, int]:
-    """{controller: 1 or 2}, the version of the hierarchy that it is bound to here."""
-    mounts = Path("/proc/self/mountinfo").read_text()
-    unified = {}
-    for line in mounts.splitlines():
-        if " - cgroup2 " in line:
-            path = Path(line.split()[4]) / "cgroup.controllers"
-            unified[line.split()[4]] = path.read_text() if path.exists() else ""
-    return parse_controllers(mounts, unified)
-
-
-def parse_controllers(mountinfo: str, unified: Mapping[str, str]) -> dict[str, int]:
-    """From proc_pid_mountinfo(5) and the cgroup.controllers of each cgroup2 mount point."""
-    found = {name: 2 for text in unified.values() for name in text.split()}
-    for line in mountinfo.splitlines():
-        _, _, filesystem = line.partition(" - ")
-        kind, _, options = [*filesystem.split(" ", 2), "", ""][:3]
-        if kind == "cgroup":
-            found |= {name: 1 for name in options.split(",") if name not in ("rw", "ro") and "=" not in name}
     return found
 
 

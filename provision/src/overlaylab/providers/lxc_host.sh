@@ -131,7 +131,11 @@ case $verb in
             [ -d "$image" ] || continue
             grep -qsF ":$image/rootfs:" "$lxcpath"/overlaylab-*/config || rm -rf --one-file-system "$image"
         done
-        rmdir "/run/lxc/lock/$lxcpath" 2>/dev/null
+        # LXC's own, for as long as it runs anything: whoever starts a container makes them anew.
+        if ! grep -q '@.*/command$' /proc/net/unix; then
+            find /sys/fs/cgroup -maxdepth 2 -type d -name lxc.pivot -exec rmdir {} + 2>/dev/null
+            rmdir -p "/run/lxc/lock$lxcpath" 2>/dev/null
+        fi
         exit 0
         ;;
     modules)

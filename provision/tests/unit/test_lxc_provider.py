@@ -1,0 +1,418 @@
+"""Nodes as system containers: made, put into their clean state, entered and removed."""
+
+import asyncio
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from lab_builders import inventory
+from lab_fakes import FakeNodes, failed
+
+from overlaylab import ansible, cluster, host, image, lxc_box, shaping
+from overlaylab.errors import NodeError, UserError
+from overlaylab.inventory import write_inventory
+from overlaylab.model import Variant
+from overlaylab.providers import lxc, lxc_config, lxc_host
+from overlaylab.providers.lxc import Lxc
+from overlaylab.providers.lxc_host import Container
+
+HOST, FASTDP = Variant("host"), Variant("weave", "fastdp")
+NAMES = ["overlaylab-pair-node1", "overlaylab-pair-node2"]
+
+
+@dataclass
+class Machine:
+    """What lxc_host would do, in memory. log: what changes anything, in order."""
+
+    there: list[Container] = field(default_factory=list)
+    running: set[str] = field(default_factory=set)
+    log: list[tuple] = field(default_factory=list)
+    failing: dict[str, str] = field(default_factory=dict)
+
+    def put_in_place(self, monkeypatch: pytest.MonkeyPatch, folder) -> None:
+        for verb in (
+            "ensure",
+            "check_routes",
+            "make_bridges",
+            "freeze",
+            "start",
+            "stop",
+            "remove",
+            "unload_modules",
+        ):
+            monkeypatch.setattr(lxc_host, verb, lambda *given, verb=verb: self._do(verb, *given))
+        monkeypatch.setattr(lxc_host, "survey", lambda: self.there)
+        monkeypatch.setattr(lxc_host, "running", lambda names: self.running & set(names))
+        monkeypatch.setattr(lxc_host, "load_modules", self._load)
+        monkeypatch.setattr(lxc_host, "LXCPATH", folder)
+
+    def _do(self, verb: str, *given) -> None:
+        self.log.append((verb, *given))
+        if verb in ("freeze", "start"):
+            self.running |= set(given[0])
+        elif verb in ("stop", "remove"):
+            self.running -= set(given[0])
+
+    def _load(self, names) -> dict[str, str]:
+        self.log.append(("load_modules", *names))
+        return self.failing
+
+    @property
+    def verbs(self) -> list[str]:
+        return [entry[0] for entry in self.log]
+
+
+@pytest.fixture
+def machine(monkeypatch, tmp_path) -> Machine:
+    found = Machine()
+    found.put_in_place(monkeypatch, tmp_path / "lxcpath")
+    return found
+
+
+@pytest.fixture
+def vagrants(monkeypatch, machine) -> list:
+    """The calls of Vagrant, each with the containers that the Vagrantfile is told."""
+    calls: list = []
+
+    async def call(self, *arguments: str) -> str:
+        machine.log.append(("vagrant", *arguments))
+        calls.append((arguments, json.loads(self.environment["OVERLAYLAB_LXC"]), self.environment))
+        return ""
+
+    monkeypatch.setattr(lxc.Vagrant, "__call__", call)
+    return calls
+
+
+@pytest.fixture
+def make(monkeypatch, own_cache, machine, vagrants):
+    """make(…): the cluster pair; its nodes answer at once, in their clean state."""
+    said: list[str] = []
+    monkeypatch.setattr(image, "image_key", lambda system: "0123456789abcdef")
+    monkeypatch.setattr(image, "ensure_key", lambda: own_cache / "ssh" / "id_ed25519")
+    monkeypatch.setattr(image, "manifest", lambda system: None)
+    monkeypatch.setattr(lxc_box, "build", lambda system: own_cache / "overlaylab-lxc.box")
+    monkeypatch.setattr(host, "preflight", lambda **_: None)
+    monkeypatch.setattr(
+        lxc_config, "controllers_of_this_machine", lambda: {"cpuset": 2, "cpu": 2, "memory": 2}
+    )
+    monkeypatch.setattr(lxc_config.os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+
+    async def listens(address: str, port: int) -> bool:
+        return True
+
+    monkeypatch.setattr(lxc, "_listens", listens)
+    answers = {
+        lxc.REBOOT: "", lxc.FACTS: "2\n1073741824\n", "is-system-running": "", "ip link set dev $underlay mtu": "",
+    }  # fmt: skip
+
+    def build(**options) -> Lxc:
+        (own_cache / "ssh").mkdir(parents=True, exist_ok=True)
+        (own_cache / "ssh" / "id_ed25519").touch()
+        provider = Lxc(cluster.load_cluster("pair"), said.append, **options)
+        monkeypatch.setattr(lxc, "Nodes", lambda found: FakeNodes(found, dict(answers)))
+        provider.said = said  # type: ignore[attr-defined]
+        return provider
+
+    return build
+
+
+@pytest.fixture
+def playbooks(monkeypatch, machine) -> list:
+    called: list = []
+
+    def run(*arguments) -> None:
+        machine.log.append(("playbook", *arguments[1:]))
+        called.append(arguments)
+
+    monkeypatch.setattr(ansible, "run_playbook", run)
+    return called
+
+
+def made(provider: Lxc, machine: Machine, *running: str, **changed) -> Lxc:
+    """The provider's nodes were made, of what it is now."""
+    provider.folder.mkdir(parents=True, exist_ok=True)
+    containers = {
+        name: {"container": container, "address": f"192.168.79.{number}"}
+        for number, (name, container) in enumerate(provider.containers.items(), 11)
+    }
+    facts = {name: {"cpus": 2, "memory_mib": 1024} for name in containers}
+    state = {"key": provider.key, "containers": containers, "facts": facts, **changed}
+    (provider.folder / "state.json").write_text(json.dumps(state))
+    write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
+    machine.running = set(running)
+    return provider
+
+
+# -- making ---------------------------------------------------------------------------------------------
+
+
+async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants) -> None:
+    provider = make()
+    await provider.up()
+    assert machine.verbs == [
+        "ensure", "check_routes", "load_modules", "make_bridges", "vagrant", "vagrant", "freeze",
+    ]  # fmt: skip
+    assert [call[0][:2] for call in vagrants] == [("box", "add"), ("up", "--no-parallel")]
+    told, environment = vagrants[1][1:]
+    assert {name: (one["container"], one["address"]) for name, one in told.items()} == {
+        "node1": ("overlaylab-pair-node1", "192.168.79.11"),
+        "node2": ("overlaylab-pair-node2", "192.168.79.12"),
+    }
+    assert ["cgroup2.cpuset.cpus", "2,3"] in told["node2"]["settings"]
+    assert environment["VAGRANT_DOTFILE_PATH"] == f"{provider.folder}/vagrant"
+    assert provider.folder.parts[-3:] == ("clusters", "pair", "lxc")
+    assert environment["VAGRANT_DEFAULT_PROVIDER"] == "lxc"
+    bridges = next(entry for entry in machine.log if entry[0] == "make_bridges")
+    assert bridges[1:] == (
+        "ovlab-u-pair",
+        {
+            "192.168.79.11": lxc_config.mac("overlaylab-pair-node1", "eth0"),
+            "192.168.79.12": lxc_config.mac("overlaylab-pair-node2", "eth0"),
+        },
+    )
+    assert machine.log[-1] == ("freeze", NAMES)
+    node = provider.inventory.nodes[1]
+    assert (provider.inventory.provider, node.ssh_host, str(node.underlay_address)) == (
+        "lxc", "192.168.79.12", "192.168.77.12/24",
+    )  # fmt: skip
+    assert await provider.status() == {"node1": "running", "node2": "running"}
+
+
+async def test_addresses_of_other_clusters_stay_theirs(make, machine, vagrants, tmp_path) -> None:
+    machine.there = [Container("overlaylab-big-node1", "192.168.79.11", tmp_path / "elsewhere")]
+    await make().up()
+    assert [one["address"] for one in vagrants[1][1].values()] == ["192.168.79.12", "192.168.79.13"]
+    assert "remove" not in machine.verbs
+
+
+async def test_somebody_elses_containers_are_refused(make, machine, vagrants, tmp_path) -> None:
+    machine.there = [Container("overlaylab-pair-node1", "192.168.79.11", tmp_path / "elsewhere")]
+    provider = make()
+    with pytest.raises(UserError, match="overlaylab-pair-node1: must be of this cache folder's lab"):
+        await provider.up()
+    assert (vagrants, machine.verbs) == ([], ["ensure", "check_routes"])
+    assert not (provider.folder / "state.json").exists()
+
+
+async def test_own_containers_of_which_nothing_was_noted_are_removed_first(make, machine) -> None:
+    machine.there = [Container("overlaylab-pair-node1", None, None)]
+    await make().up()
+    assert machine.verbs[2:5] == ["remove", "load_modules", "make_bridges"]
+
+
+async def test_what_was_half_made_is_known_and_made_anew(make, machine, vagrants, monkeypatch) -> None:
+    async def killed(self, *arguments: str) -> str:
+        raise KeyboardInterrupt
+
+    provider = make()
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(lxc.Vagrant, "__call__", killed)
+        await provider.up()
+    assert (provider.folder / "vagrant").is_dir()
+    assert await provider.status() == {"node1": "shut off", "node2": "shut off"}
+    machine.log.clear()
+    again = make()
+    await again.up()
+    assert machine.log[0] == ("remove", NAMES, "ovlab-u-pair")
+    assert machine.verbs[-1] == "freeze"
+
+
+@pytest.mark.parametrize(
+    "options", [{"vcpus": 1}, {"quota": 0.5}, {"system": "other"}], ids=lambda given: next(iter(given))
+)
+async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, monkeypatch) -> None:
+    monkeypatch.setattr(image, "image_key", lambda system: f"{system}456789abcdef")
+    made(make(), machine, *NAMES)
+    await make(**options).up()
+    assert "remove" in machine.verbs and machine.verbs[-1] == "freeze"
+
+
+async def test_what_cannot_be_in_force_is_said(make, machine, monkeypatch) -> None:
+    monkeypatch.setattr(lxc_config, "controllers_of_this_machine", dict)
+    provider = make()
+    machine.failing = {"sch_netem": "Exec format error"}
+    await provider.up()
+    assert "node1: no memory controller: its memory is not limited" in provider.said
+    assert "kernel module sch_netem could not be loaded: Exec format error" in provider.said
+    assert provider.describe()["node1"]["not_in_force"] == [
+        "no cpuset controller: the node sees all cores and gets the time of its own",
+        "no cpu controller: its CPU time is not limited",
+        "no memory controller: its memory is not limited",
+    ]
+
+
+# -- what is recorded -----------------------------------------------------------------------------------
+
+
+async def test_nodes_are_described_by_what_they_found_themselves(make, machine) -> None:
+    provider = make(vcpus=1)
+    planned = provider.describe()["node1"]
+    assert (planned["cpus"], planned["memory_mib"], planned["quota"]) == (1, 1024, None)
+    await provider.up()
+    assert provider.describe()["node1"] == {
+        "underlay_address": "192.168.77.11/24",
+        "zone": "a",
+        "memory_mib": 1024,
+        "cpus": 2,  # what nproc said
+        "quota": None,
+        "not_in_force": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("printed", "memory"),
+    [("2\nmax\n", None), ("2\n9223372036854771712\n", None), ("2\n", None), ("2\n536870912\n", 512)],
+)
+async def test_memory_that_is_not_limited_is_no_number(make, machine, printed, memory) -> None:
+    provider = made(make(), machine, *NAMES)
+    provider.nodes.answers[lxc.FACTS] = printed
+    assert (await provider._facts())["node1"] == {"cpus": 2, "memory_mib": memory}
+
+
+# -- clean nodes ----------------------------------------------------------------------------------------
+
+
+async def test_nodes_that_run_are_rebooted_from_within(make, machine) -> None:
+    provider = made(make(), machine, *NAMES)
+    await provider.up()
+    assert machine.log == []  # nothing needs root
+    for node in provider.nodes.values():
+        assert node.log[0] == lxc.REBOOT
+        assert f"[ ! -e {lxc.USED} ] || exit 3" in node.log[1] and "192.168.77.1" in node.log[1]
+
+
+async def test_a_node_that_has_not_gone_down_yet_is_waited_for(make, machine) -> None:
+    provider = made(make(), machine, *NAMES)
+    replies = iter([failed(3), NodeError("the SSH connection broke"), ""])
+    provider.nodes["node1"].answers["is-system-running"] = lambda script: next(replies)
+    assert await provider.clean() < 5
+    assert list(replies) == []
+    assert machine.log == []
+
+
+@pytest.mark.parametrize("trouble", ["silent", "hangs"])
+async def test_a_node_that_does_not_come_back_is_started_from_outside(
+    make, machine, monkeypatch, trouble
+) -> None:
+    monkeypatch.setattr(lxc, "PATIENCE", 0.05)
+    provider = made(make(), machine, *NAMES)
+
+    def settled(script: str):
+        return "" if "start" in machine.verbs else failed(3)
+
+    if trouble == "silent":
+        answer = lambda script: "" if "start" in machine.verbs else NodeError("node1: no answer")  # noqa: E731
+        provider.nodes["node1"].answers[lxc.REBOOT] = answer
+    else:
+        provider.nodes["node1"].answers["is-system-running"] = settled
+    await provider.clean()
+    assert machine.verbs == ["make_bridges", "start"]
+    assert machine.log[1] == ("start", NAMES)
+    assert "do not come back by themselves" in provider.said[-1]
+
+
+async def test_nodes_that_are_off_are_started(make, machine) -> None:
+    provider = made(make(), machine, NAMES[0])
+    assert await provider.status() == {"node1": "running", "node2": "shut off"}
+    await provider.up()
+    assert machine.verbs == ["make_bridges", "start"]
+
+
+async def test_nodes_that_never_answer_are_made_anew(make, machine, monkeypatch) -> None:
+    monkeypatch.setattr(lxc, "PATIENCE", 0.02)
+    provider = made(make(), machine)
+    real = lxc._listens
+
+    async def listens(address: str, port: int) -> bool:
+        return "freeze" in machine.verbs and await real(address, port)
+
+    monkeypatch.setattr(lxc, "_listens", listens)
+    await provider.up()
+    assert [verb for verb in machine.verbs if verb in ("start", "remove", "freeze")] == [
+        "start",
+        "remove",
+        "freeze",
+    ]
+    assert "they are made anew" in provider.said[-1]
+
+
+# -- variants -------------------------------------------------------------------------------------------
+
+
+async def test_entering_cleans_sets_the_mtu_and_converges(make, machine, playbooks) -> None:
+    provider = made(
+        make(underlay_mtu=1500, role_arguments={"weave": {"overlay_weave_mtu": 1400}}), machine, *NAMES
+    )
+    entered = await provider.enter(FASTDP)
+    assert entered.revert >= 0 and entered.converge >= 0
+    for node in provider.nodes.values():
+        assert [lxc.REBOOT in node.log[0], node.log[2] == shaping.mtu_script("eth1", 1500)] == [True, True]
+    assert len(playbooks) == 1
+    path, overlay, verb, arguments = playbooks[0]
+    assert (path, overlay, verb) == (provider.folder / "inventory.yml", "weave", "converge")
+    assert arguments["overlay_weave_mtu"] == 1400 and arguments["overlay_weave_mode"] == "fastdp"
+
+
+async def test_entering_the_same_variant_again_is_as_clean(make, machine, playbooks) -> None:
+    provider = made(make(), machine, *NAMES)
+    for _ in range(2):
+        await provider.enter(HOST)
+    assert [entry[0] for entry in machine.log] == ["playbook", "playbook"]
+    assert [lxc.REBOOT in line for line in provider.nodes["node1"].log] == [True, False, True, False]
+
+
+async def test_preparing_loads_the_roles_modules_and_leaves_running_nodes_alone(make, machine) -> None:
+    provider = made(make(), machine, *NAMES)
+    await provider.prepare([FASTDP, HOST], provider.said.append)
+    assert machine.verbs == ["load_modules"]
+    assert {"openvswitch", "vxlan", *lxc_host.MODULES} <= set(machine.log[0])
+
+
+# -- putting away ---------------------------------------------------------------------------------------
+
+
+async def test_down_stops_what_runs(make, machine) -> None:
+    provider = made(make(), machine, *NAMES)
+    await provider.down()
+    assert machine.log == [("stop", NAMES)]
+    await provider.down()
+    assert len(machine.log) == 1
+
+
+async def test_removing_forgets_all_and_unloads_where_no_container_is_left(make, machine, tmp_path) -> None:
+    provider = made(make(), machine, *NAMES)
+    (provider.folder / "vagrant" / "machines").mkdir(parents=True)
+    await provider.remove_nodes()
+    assert machine.log == [("remove", NAMES, "ovlab-u-pair"), ("unload_modules",)]
+    assert sorted(path.name for path in provider.folder.iterdir()) == []
+    assert await provider.status() == {"node1": "absent", "node2": "absent"}
+    machine.log.clear()
+    (tmp_path / "lxcpath" / "overlaylab-big-node1").mkdir(parents=True)
+    await provider.remove_nodes()
+    assert machine.verbs == ["remove"]
+
+
+async def test_nodes_that_the_cluster_no_longer_has_are_removed_too(make, machine) -> None:
+    provider = made(
+        make(), machine, containers={"node3": {"container": "overlaylab-pair-node3", "address": "x"}}
+    )
+    await provider.remove_nodes()
+    assert machine.log[0] == ("remove", [*NAMES, "overlaylab-pair-node3"], "ovlab-u-pair")
+
+
+async def test_a_cluster_whose_file_is_gone_is_removed_by_what_was_noted(make, machine) -> None:
+    provider = made(make(), machine, *NAMES)
+    await lxc.remove_forgotten("pair")
+    assert machine.log == [("remove", NAMES, "ovlab-u-pair")]
+    assert not (provider.folder / "state.json").exists()
+    await lxc.remove_forgotten("pair")
+    assert len(machine.log) == 1
+
+
+async def test_whether_something_listens() -> None:
+    server = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    assert await lxc._listens("127.0.0.1", port)
+    server.close()
+    await server.wait_closed()
+    assert not await lxc._listens("127.0.0.1", port)
