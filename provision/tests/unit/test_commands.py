@@ -17,7 +17,7 @@ from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.lock import cluster_lock
 from overlaylab.model import Variant
-from overlaylab.providers import libvirt, virsh
+from overlaylab.providers import libvirt, lxc, virsh
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "commands"
 
@@ -221,6 +221,9 @@ def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_
 
     monkeypatch.setattr(libvirt, "Libvirt", Fake)
     monkeypatch.setattr(libvirt, "remove_forgotten", remove_forgotten)
+    monkeypatch.setattr(lxc, "Lxc", Fake)
+    (own_cache / "clusters" / "pair" / "lxc").mkdir(parents=True)
+    (own_cache / "clusters" / "pair" / "lxc" / "state.json").touch()
     monkeypatch.setattr(virsh, "remove_pool", remove_pool)
     for name in ("pair", "deleted"):  # the second has no file in vagrant/clusters any more
         (own_cache / "clusters" / name / "vagrant").mkdir(parents=True)
@@ -228,5 +231,22 @@ def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_
         pass
     result = lab("cluster", "destroy")
     assert result.exit_code == 0, result.exception
-    assert removed == ["forgotten deleted", "pair", "pool overlaylab-test"]
+    assert removed == ["forgotten deleted", "pair", "pair", "pool overlaylab-test"]
     assert not own_cache.exists()
+
+
+def test_destroying_needs_libvirt_only_where_it_has_nodes(monkeypatch, own_cache) -> None:
+    monkeypatch.setattr(host_services, "libvirt_error", lambda: "no socket")
+    (own_cache / "clusters" / "pair" / "vagrant").mkdir(parents=True)
+    assert refused("cluster", "destroy").where == "libvirt"
+    (own_cache / "clusters" / "pair" / "vagrant").rmdir()
+    assert lab("cluster", "destroy").exit_code == 0
+    assert not own_cache.exists()
+
+
+def test_a_forwarded_port_is_part_of_a_known_hosts_name(tmp_path) -> None:
+    one = replace(
+        inventory("a", "a").nodes[0], ssh_host="127.0.0.1", ssh_port=2222, host_key="ssh-ed25519 AAAA"
+    )
+    cluster.ssh_argv(one, tmp_path)
+    assert (tmp_path / "known_hosts").read_text() == "[127.0.0.1]:2222 ssh-ed25519 AAAA\n"

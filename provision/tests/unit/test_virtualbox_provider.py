@@ -14,6 +14,7 @@ from overlaylab import ansible, cluster, host, image, overlays, virtualbox_box
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import load_inventory, write_inventory
 from overlaylab.model import Variant
+from overlaylab.providers import virtualbox
 from overlaylab.providers.virtualbox import VirtualBox
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
@@ -318,3 +319,13 @@ async def test_up_refuses_a_virtualbox_that_cannot_run_the_nodes(make, hyperviso
     with pytest.raises(UserError, match=r"needs VirtualBox 6\.1 or later"):
         await make().up()
     assert hypervisor.log == []
+
+
+async def test_machines_of_a_cluster_whose_file_is_gone_are_removed(hypervisor, own_cache) -> None:
+    hypervisor.define("overlaylab-old-node1", "somebody-elses")
+    noted = own_cache / "clusters" / "old" / "virtualbox" / "vagrant" / "machines" / "node1" / "virtualbox"
+    noted.mkdir(parents=True)
+    (noted / "id").write_text(hypervisor.machines["overlaylab-old-node1"].uuid)
+    await virtualbox.remove_forgotten("old")
+    assert list(hypervisor.machines) == ["somebody-elses"]
+    assert not (own_cache / "clusters" / "old" / "virtualbox").exists()

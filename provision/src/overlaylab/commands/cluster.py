@@ -70,7 +70,10 @@ def status(cluster: str, asked: str | None) -> None:
         table.add_column(heading)
     ssh = {}
     if (provider.folder / "inventory.yml").exists():
-        ssh = {node.name: f"{node.ssh_user}@{node.ssh_host}" for node in provider.inventory.nodes}
+        ssh = {
+            node.name: f"{node.ssh_user}@{node.ssh_host}{'' if node.ssh_port == 22 else f':{node.ssh_port}'}"
+            for node in provider.inventory.nodes
+        }
     about = provider.describe()
     for node in provider.spec.nodes:
         facts = about[node.name]
@@ -80,7 +83,7 @@ def status(cluster: str, asked: str | None) -> None:
         )  # fmt: skip
     out = Console(highlight=False)
     out.print(table)
-    why = "" if provider.accelerator == "shared-kernel" else f" ({host.accelerator_reason()})"
+    why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
     out.print(f"accelerator: {provider.accelerator}{why}")
     if not provider.snapshots:
         return
@@ -116,7 +119,8 @@ def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, .
 def ssh_argv(node: InventoryNode, folder) -> list[str]:
     """OpenSSH's argv for a node, with the one host key that is accepted."""
     known = folder / "known_hosts"
-    known.write_text(f"{node.ssh_host} {node.host_key}\n" if node.host_key else "")
+    name = node.ssh_host if node.ssh_port == 22 else f"[{node.ssh_host}]:{node.ssh_port}"
+    known.write_text(f"{name} {node.host_key}\n" if node.host_key else "")
     return [
         "ssh", "-p", str(node.ssh_port), "-i", str(node.ssh_key), "-o", "IdentitiesOnly=yes",
         "-o", f"UserKnownHostsFile={known}",
@@ -145,33 +149,24 @@ def destroy(keep_cache: bool) -> None:
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
     from overlaylab import host_access, host_packages, host_services
     from overlaylab.providers import virsh
-    from overlaylab.providers.libvirt import Libvirt, remove_forgotten
     from overlaylab.vagrant import pool
 
-    folder = paths.cache() / "clusters"
-    for provider in ("lxc", "virtualbox"):
-        for path in sorted(folder.glob(f"*/{provider}/vagrant")):
-            name = path.parent.parent.name
+    asleep = host_services.libvirt_error()
+    for provider in named.NAMES:
+        made = named.clusters_of(provider)
+        if made and provider == "libvirt" and asleep:
+            raise UserError(
+                "libvirt", "must run for its nodes to be removed", seen=asleep,
+                fix="./task setup starts it; then type this again",
+            )  # fmt: skip
+        for name in made:
             with lock.cluster_lock(name, "removing nodes"):
-                asyncio.run(named.make(provider, name, say).remove_nodes())
-            say(f"cluster {name} ({provider}): nodes and networks removed")
-    if host_services.libvirt_error() is None:
-        # A folder may hold no more than a lock: of SSH hosts, or of a command that was refused.
-        for name in sorted(path.parent.name for path in folder.glob("*/vagrant")):
-            with lock.cluster_lock(name, "removing nodes"):
-                if (clusters.CLUSTERS / f"{name}.yml").exists():
-                    asyncio.run(Libvirt(clusters.load_cluster(name), say).remove_nodes())
-                else:
-                    asyncio.run(remove_forgotten(name))
-            say(f"cluster {name}: nodes, disks, snapshots and networks removed")
+                asyncio.run(named.remove(provider, name, say))
+            say(f"cluster {name} ({provider}): nodes, what they kept, and their networks removed")
+    if asleep is None:
         asyncio.run(virsh.remove_pool(pool()))
         for service in host_services.stop_services():
             say(f"{service} stopped")
-    elif folder.is_dir():
-        raise UserError(
-            "libvirt", "must run for its nodes to be removed", seen=host_services.libvirt_error(),
-            fix="./task setup starts it; then type this again",
-        )  # fmt: skip
     host_access.close_kvm()
     if keep_cache:
         return

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+
 from overlaylab import cluster as clusters
 from overlaylab import host, paths
 from overlaylab.errors import UserError
 from overlaylab.providers import Provider, Say
 
-NAMES = ("libvirt", "virtualbox", "lxc")
+_CLASSES = {"libvirt": "Libvirt", "virtualbox": "VirtualBox", "lxc": "Lxc"}
+NAMES = tuple(_CLASSES)
 """Providers that make nodes through Vagrant; plain SSH hosts are chosen by an inventory instead."""
 
 
@@ -46,16 +49,26 @@ def folder(name: str, cluster: str):
     return own if name == "libvirt" else own / name
 
 
+def clusters_of(name: str) -> list[str]:
+    """Clusters that the provider made nodes of, whole or in part; a folder may also hold no more than a lock."""
+    own = "*/{}" if name == "libvirt" else f"*/{name}/{{}}"
+    root = paths.cache() / "clusters"
+    found = [path for what in ("vagrant", "state.json") for path in root.glob(own.format(what))]
+    return sorted({path.relative_to(root).parts[0] for path in found})
+
+
+async def remove(name: str, cluster: str, say: Say) -> None:
+    """Remove a cluster's nodes and all that was made for them, also where its file is gone."""
+    if (clusters.CLUSTERS / f"{cluster}.yml").exists():
+        await _class(name)(clusters.load_cluster(cluster), say).remove_nodes()
+    else:
+        await _module(name).remove_forgotten(cluster)
+
+
 def _class(name: str):
+    return getattr(_module(name), _CLASSES[name])
+
+
+def _module(name: str):
     # Lazily: no command needs more than one.
-    if name == "lxc":
-        from overlaylab.providers.lxc import Lxc
-
-        return Lxc
-    if name == "virtualbox":
-        from overlaylab.providers.virtualbox import VirtualBox
-
-        return VirtualBox
-    from overlaylab.providers.libvirt import Libvirt
-
-    return Libvirt
+    return importlib.import_module(f"overlaylab.providers.{name}")

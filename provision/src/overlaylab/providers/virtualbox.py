@@ -6,6 +6,7 @@ Built from VirtualBox's documentation and sources and tested with stand-ins: it 
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Sequence
 
 from overlaylab import paths, virtualbox_box
@@ -15,6 +16,21 @@ from overlaylab.model import JSON
 from overlaylab.progress import step
 from overlaylab.providers import Say, named, vboxmanage
 from overlaylab.providers.snapshots import SnapshotVMs
+
+
+def _made_here(cluster: str) -> dict[str, str]:
+    """UUIDs of the machines that Vagrant made for this cache folder, by node."""
+    found = (named.folder("virtualbox", cluster) / "vagrant" / "machines").glob("*/virtualbox/id")
+    return {path.parts[-3]: path.read_text().strip() for path in found}
+
+
+async def remove_forgotten(cluster: str) -> None:
+    """Remove the machines of a cluster whose file is gone, by what Vagrant noted when it made them."""
+    left = set((await vboxmanage.registered()).values())
+    for uuid in _made_here(cluster).values():
+        if uuid in left:
+            await vboxmanage.remove(uuid)
+    shutil.rmtree(named.folder("virtualbox", cluster), ignore_errors=True)
 
 
 class VirtualBox(SnapshotVMs):
@@ -73,18 +89,10 @@ class VirtualBox(SnapshotVMs):
         await vboxmanage.refuse_unusable()
         await super().up()
 
-    def _made_here(self) -> dict[str, str]:
-        """UUIDs of the machines that Vagrant made for this cache folder, by node."""
-        found = {
-            node.name: self.folder / "vagrant" / "machines" / node.name / "virtualbox" / "id"
-            for node in self.spec.nodes
-        }
-        return {name: path.read_text().strip() for name, path in found.items() if path.exists()}
-
     async def refuse_foreign(self, machines: Sequence[str]) -> None:
         """UserError where Vagrant did not make them for this cache folder: they are another lab's."""
         known = await vboxmanage.registered()
-        ours = set(self._made_here().values())
+        ours = set(_made_here(self.spec.name).values())
         for machine in machines:
             if known[machine] not in ours:
                 raise UserError(
@@ -106,7 +114,7 @@ class VirtualBox(SnapshotVMs):
         await vboxmanage.switch_off(machines)
 
     async def remove_machines(self) -> None:
-        made = self._made_here().values()
+        made = _made_here(self.spec.name).values()
         await self.vagrant("destroy", "-f")
         # What Vagrant lost track of: it forgets a machine that VirtualBox did not show to it.
         left = set((await vboxmanage.registered()).values())
