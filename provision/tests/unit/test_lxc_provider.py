@@ -336,6 +336,15 @@ async def test_nodes_that_never_answer_are_made_anew(make, machine, monkeypatch)
     assert "they are made anew" in provider.said[-1]
 
 
+async def test_nodes_that_lxc_cannot_start_are_made_anew(make, machine, monkeypatch) -> None:
+    def start(names) -> None:
+        raise UserError("containers", "must succeed", fix="…")
+
+    monkeypatch.setattr(lxc_host, "start", start)
+    await made(make(), machine).up()
+    assert machine.verbs[:2] == ["make_bridges", "remove"] and machine.verbs[-1] == "freeze"
+
+
 # -- variants -------------------------------------------------------------------------------------------
 
 

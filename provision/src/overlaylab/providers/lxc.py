@@ -17,7 +17,7 @@ from typing import Any
 
 from overlaylab import ansible, host, image, lxc_box, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import NodeError
+from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
@@ -167,7 +167,7 @@ class Lxc:
                 else:
                     await self._start()
                 return
-            except NodeError as error:
+            except (NodeError, UserError) as error:  # a folder deleted by hand, say
                 self.say(f"the nodes do not come back ({error}): they are made anew")
         elif self._state():
             self.say(
