@@ -89,7 +89,7 @@ def request(
         raise UserError(
             "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
         )
-    _check_can_be_done(tier, wanted)
+    _check_can_be_done(tier, wanted, provider)
     spec = clusters.load_cluster(cluster)
     if provider is not None:
         named.check(provider)
@@ -122,7 +122,7 @@ def request(
     )
 
 
-def _check_can_be_done(tier: profile.Profile, wanted: Suite) -> None:
+def _check_can_be_done(tier: profile.Profile, wanted: Suite, provider: str | None) -> None:
     """Refuse what the schemas are ready for and the lab is not yet: nothing may be left out in silence."""
     for benchmark in wanted.benchmarks:
         if benchmark.placement != "remote":
@@ -132,7 +132,7 @@ def _check_can_be_done(tier: profile.Profile, wanted: Suite) -> None:
                 seen=benchmark.placement,
                 fix="Choose a suite between two nodes, placement: remote",
             )
-    shaping.check_supported(tier)
+    shaping.check_supported(tier, cpu_limits=provider == "lxc")
 
 
 def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:

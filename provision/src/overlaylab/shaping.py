@@ -79,17 +79,25 @@ def applied_delay(target_rtt: float | None, baseline_rtt: float) -> float:
     return max(0.0, (target_rtt or 0.0) - baseline_rtt) / 2
 
 
-def check_supported(profile: Profile) -> None:
-    """Refuse what a profile can describe and a node cannot be told yet. Raises UserError."""
-    told = {"sustained": profile.sustained, "quota": profile.quota, "vcpus": profile.vcpus}
-    told["ingress_metered"] = profile.ingress_metered or None
+def check_supported(profile: Profile, *, cpu_limits: bool = False) -> None:
+    """Refuse what a profile can describe and nodes cannot be told yet. Raises UserError.
+
+    cpu_limits: whether the nodes are made with the profile's vCPUs and quota, as system containers are.
+    """
+    of_cpu = {"quota": profile.quota, "vcpus": profile.vcpus}
+    told = {
+        "sustained": profile.sustained,
+        "ingress_metered": profile.ingress_metered or None,
+        **({} if cpu_limits else of_cpu),
+    }
     for name, value in told.items():
         if value is not None:
+            instead = ", or measure with PROVIDER=lxc, which can" if name in of_cpu else ""
             raise UserError(
                 f"profile {profile.name}: {name}",
                 "is described, but this version of overlaylab cannot put it in force",
                 seen=value,
-                fix="Choose a profile without it (./task profile:list), so that nothing is left out in silence",
+                fix=f"Choose a profile without it (./task profile:list){instead}: nothing is left out in silence",
             )
 
 
@@ -97,7 +105,6 @@ def node_shaping(
     profile: Profile, inventory: Inventory, node: InventoryNode, baseline_rtt: Mapping[frozenset[str], float]
 ) -> NodeShaping:
     """What `node` is told. baseline_rtt: {pair of node names: RTT in s without a profile}."""
-    check_supported(profile)
     zones = []
     peers = [peer for peer in inventory.nodes if peer.name != node.name]
     for zone in sorted({peer.zone for peer in peers}):

@@ -239,6 +239,17 @@ def test_a_profile_that_cannot_be_put_in_force_is_refused_before_anything_starts
         experiment.request("weave")
 
 
+def test_system_containers_take_a_profiles_vcpus_and_quota(monkeypatch) -> None:
+    tier = replace(load_profile("azure-a1"), vcpus=1, quota=0.5)
+    monkeypatch.setattr(experiment.profile, "load_profile", lambda name: tier)
+    assert experiment.request("weave", provider="lxc").profile.quota == 0.5
+
+
+def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
+    with pytest.raises(UserError, match="PROVIDER: cannot be combined with INVENTORY"):
+        experiment.request("weave", provider="lxc", inventory=str(hosts))
+
+
 def test_a_machine_without_ip_is_told_what_to_install(monkeypatch) -> None:
     def absent(*_, **__):
         raise FileNotFoundError("ip")

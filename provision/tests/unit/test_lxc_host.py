@@ -247,6 +247,7 @@ def test_processes_are_seen_with_their_arguments() -> None:
 
 def test_leftovers_are_named(monkeypatch, tmp_path, own_cache) -> None:
     monkeypatch.setattr(lxc_host, "LXCPATH", tmp_path)
+    monkeypatch.setattr(lxc_host, "CGROUPS", tmp_path)  # the machine's own may hold nodes that run
     monkeypatch.setattr(lxc_host, "loaded_modules", lambda: ["vxlan"])
     for name in ("overlaylab-pair-node1", "overlaylab-image-debian-0123", "mine"):
         (tmp_path / name).mkdir()

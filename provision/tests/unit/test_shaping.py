@@ -15,6 +15,7 @@ from overlaylab.shaping import (
     NodeShaping,
     ZoneClass,
     applied_delay,
+    check_supported,
     node_shaping,
     readback_problems,
     tc_batch,
@@ -108,7 +109,15 @@ def test_ssh_on_another_port_is_exempt_there() -> None:
 @pytest.mark.parametrize(("field", "value"), [("quota", 0.2), ("sustained", 50e6)])
 def test_what_cannot_be_put_in_force_is_refused(field, value) -> None:
     with pytest.raises(UserError, match=rf"profile azure-a1: {field}: .* cannot put it in force"):
-        told(replace(A1, **{field: value}))
+        check_supported(replace(A1, **{field: value}))
+
+
+def test_vcpus_and_quota_are_for_nodes_that_are_made_with_them() -> None:
+    check_supported(replace(A1, vcpus=1, quota=0.5), cpu_limits=True)
+    with pytest.raises(UserError, match="sustained"):
+        check_supported(replace(A1, sustained=50e6), cpu_limits=True)
+    with pytest.raises(UserError, match="or measure with PROVIDER=lxc, which can"):
+        check_supported(replace(A1, vcpus=1))
 
 
 def test_none_needs_no_qdisc() -> None:

@@ -92,6 +92,10 @@ def provider_for(asked: experiment.Request):
     host.ensure()
     name, sentence = provider_choice.choose(asked.provider, asked.variants, asked.profile)
     say(sentence)
+    if name == "lxc":
+        # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
+        provider_choice.load(asked.variants, asked.profile)
+        how |= {"vcpus": asked.profile.vcpus, "quota": asked.profile.quota}
     return named.make(name, asked.cluster, say, **how)
 
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from overlaylab import lock, profile, profile_checks, shaper
+from overlaylab import lock, profile, profile_checks, shaper, shaping
 from overlaylab.commands.cluster import provider_of, provider_option
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES
@@ -153,6 +153,7 @@ def _with_nodes(
     from overlaylab.providers import virsh
 
     tier = profile.load_profile(name)
+    shaping.check_supported(tier)
     if inventory:
         from pathlib import Path
 

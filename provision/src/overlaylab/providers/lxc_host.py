@@ -240,7 +240,7 @@ def leftovers(links: Sequence[str] | None = None) -> list[str]:
         found += sorted(f"folder {path}" for path in LXCPATH.glob(f"{CONTAINER_PREFIX}*"))
     mounts = Path("/proc/self/mounts").read_text().splitlines()
     found += [f"mount {line.split()[1]}" for line in mounts if f"{LXCPATH}/{CONTAINER_PREFIX}" in line]
-    groups = Path("/sys/fs/cgroup").glob(f"**/lxc.*.{CONTAINER_PREFIX}*")
+    groups = CGROUPS.glob(f"**/lxc.*.{CONTAINER_PREFIX}*")
     found += sorted(f"control group {path}" for path in groups if path.name.startswith("lxc."))
     found += [f"kernel module {name}" for name in loaded_modules()]
     return found
