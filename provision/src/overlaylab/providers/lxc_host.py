@@ -29,6 +29,7 @@ from overlaylab.providers.lxc_config import (
 from overlaylab.vagrant import home, read_json
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
+CGROUPS = Path("/sys/fs/cgroup")
 LXCPATH = Path("/var/lib/lxc")
 """Where LXC keeps containers by default (lxc.lxcpath)."""
 
