@@ -89,7 +89,7 @@ def provider_for(asked: experiment.Request):
         return Hosts(asked.inventory, say, **how)
     from overlaylab import provider_choice
 
-    host.ensure()
+    host.ensure(asked.provider or "libvirt")
     name, sentence = provider_choice.choose(asked.provider, asked.variants, asked.profile)
     say(sentence)
     if name == "lxc":
