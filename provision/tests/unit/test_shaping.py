@@ -356,3 +356,21 @@ def test_output_that_cannot_be_read_is_a_problem_and_no_traceback() -> None:
 )
 def test_the_rate_of_a_class_in_tcs_words(printed, rate) -> None:
     assert shaping._class_rate(f"class htb 1:12 parent 1:1 prio 0 rate 1Mbit\n{printed}\n", "1:1") == rate
+
+
+# -- super-packets ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "size"),
+    [
+        ("azure-a0", {}, 3125),  # a quarter of 12,500 bytes
+        ("azure-a0", {"mtu": 9001}, 18030),  # two frames, which is all that its queue holds
+        ("azure-a1", {}, None),  # 250,000 bytes hold any
+        ("azure-a0", {"offloads": "default"}, None),
+        ("none", {}, None),
+    ],
+)
+def test_no_packet_is_larger_than_its_queue(name, changes, size) -> None:
+    """At 5 Mbit/s and an RTT of 15 µs TCP sent 64 KiB at once, the queue dropped each, and 0.06 Mbit/s were left."""
+    assert told(replace(load_profile(name), **changes)).gso_max_size == size

@@ -80,6 +80,17 @@ def test_clearing_restores_mtu_offloads_and_qdisc_exactly(node: Namespace) -> No
     assert node.sh("ls -A /run/overlaylab") == ""
 
 
+def test_packets_that_no_queue_would_hold_are_not_made_and_clearing_allows_them_again(
+    node: Namespace,
+) -> None:
+    before = node.sh(LOOK)
+    assert " gso_max_size 65536 " in node.sh("ip -d link show dev eth1")
+    node.sh(shaping.apply_script(told("azure-a0")))
+    assert " gso_max_size 3125 " in node.sh("ip -d link show dev eth1")
+    node.sh(shaping.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+
+
 def test_clearing_what_was_never_shaped_does_nothing(node: Namespace) -> None:
     node.sh("tc qdisc add dev eth1 root handle 7: htb")
     before = node.sh(LOOK)
