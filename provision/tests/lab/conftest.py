@@ -49,10 +49,11 @@ class Lab:
 
     def start(self, *words: str) -> subprocess.Popen:
         """Start ./task WORDS in a process group of its own."""
-        return subprocess.Popen(
+        self.process = subprocess.Popen(
             [str(paths.ROOT / "task"), *words], env=self.environment, text=True, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
+        return self.process
 
     @contextmanager
     def started(self, *words: str) -> Iterator[subprocess.Popen]:
@@ -84,7 +85,7 @@ class Lab:
             return db.execute(sql, arguments).fetchall()
 
     def wait_for_trials(self, count: int, seconds: float = 300) -> None:
-        """Wait until that many trials are finished."""
+        """Wait until that many trials of the command that was started last are finished."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:
@@ -95,6 +96,8 @@ class Lab:
                 found = 0
             if found >= count:
                 return
+            if self.process.poll() is not None:
+                pytest.fail(f"the command ended after {found} trials, with {self.process.returncode}")
             time.sleep(0.2)
         pytest.fail(f"no {count} finished trials within {seconds} s")
 
