@@ -42,7 +42,8 @@ comma=
 for link in /sys/class/net/*; do
     [ -d "$link" ] || continue
     device=${link##*/}
-    printf '%s"%s":' "$comma" "$device"; json tc -j class show dev "$device"; comma=,
+    # As text: iproute2 6.1 has no JSON for HTB's classes.
+    printf '%s"%s":' "$comma" "$device"; lines tc class show dev "$device"; comma=,
 done
 printf '},"filter":{'
 comma=
@@ -106,7 +107,7 @@ def normalise(document: Mapping[str, Any]) -> State:
             for rule in document[f"rule{family}"] or ()
         ),
         "qdisc": _keyed((f"{q['kind']} on {q['dev']}", _plain(q)) for q in document["qdisc"] or ()),
-        "traffic class": _by_device(document["class"], "class"),
+        "traffic class": _classes(document["class"]),
         "traffic filter": _by_device(document["filter"], "kind"),
         "nftables": _nft(document["nft"]),
         "ipset": dict.fromkeys(_uncommented(document["ipset"]), True),
@@ -199,6 +200,16 @@ def _routes(document: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 def _brief(rule: Mapping[str, Any]) -> str:
     words = [f"{key} {value}" for key, value in rule.items() if key not in ("srclen", "dstlen")]
     return " ".join(words)
+
+
+def _classes(devices: Mapping[str, Iterable[str] | None]) -> dict[str, str]:
+    """tc(8)'s text ``class htb 1:10 parent 1:1 …``; fq_codel's are the flows of the moment."""
+    lines = ((device, line.split()) for device, found in devices.items() for line in found or ())
+    return {
+        f"{kind} {handle} on {device}": " ".join(rest)
+        for device, (_, kind, handle, *rest) in lines
+        if kind != "fq_codel"
+    }
 
 
 def _by_device(devices: Mapping[str, Any], name: str) -> dict[str, Any]:

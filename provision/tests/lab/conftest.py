@@ -142,6 +142,8 @@ class Cluster:
                 await provider.revert(provider.clean_snapshot())
             else:
                 await provider.clean()
+            # A node that has just booted is still asking whether its IPv6 addresses are its own.
+            await provider.nodes.sh('until [ -z "$(ip -6 address show tentative)" ]; do sleep 0.1; done')
 
         self.do(work)
 

@@ -32,23 +32,36 @@ def test_converge_twice_then_reset_in_containers(containers) -> None:
 
 
 def test_the_same_is_changed_on_vms_and_in_containers(nodes, containers) -> None:
-    """One cluster, profile and overlay: what they change of a clean node is the same on every provider."""
+    """One cluster, profile and overlay: the underlay, and what else they bring, are the same on every provider."""
     found = {}
     for where in (nodes, containers):
         where.clean()
         before = states(where)
         where.converge(HOST)
         where.do(in_force)
-        after = states(where)
-        # Modules are the machine's own in a container.
         found[where.provider.name] = {
-            name: sorted(
-                said for said in netstate.difference(before[name], after[name]) if "module" not in said
-            )
-            for name in before
+            name: (underlay(state), brought(before[name], state)) for name, state in states(where).items()
         }
     assert found["lxc"] == found["libvirt"]
-    assert any("htb" in said for said in found["lxc"]["node1"])
+    kept, new = found["lxc"]["node1"]
+    assert (
+        kept["mtu"] == 1500 and "htb on eth1" in kept["qdisc"] and "htb 1:10 on eth1" in kept["traffic class"]
+    )
+    assert any("namespace endpoint" in said for said in new)
+
+
+def underlay(state: dict) -> dict:
+    """All that concerns eth1 and is not the hardware's."""
+    sections = ("address", "route", "qdisc", "traffic class", "traffic filter")
+    about = {name: {what: v for what, v in state[name].items() if "eth1" in what} for name in sections}
+    return about | {"mtu": state["device"]["eth1"]["mtu"]}
+
+
+def brought(before: dict, after: dict) -> list[str]:
+    """What is new or changed of what an overlay brings; modules and sysctls are the kernel's."""
+    sections = ("namespace", "policy rule", "nftables", "iptables", "ipset", "IPsec policy")
+    picked = ({name: state[name] for name in sections} for state in (before, after))
+    return sorted(netstate.difference(*picked))
 
 
 async def in_force(provider) -> None:

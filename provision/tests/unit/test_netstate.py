@@ -112,7 +112,10 @@ def shaped(document):
     document["qdisc"].append(
         {"kind": "htb", "handle": "1:", "dev": "eth1", "root": True, "options": {"r2q": 10}}
     )
-    document["class"]["eth1"] = [{"class": "htb", "handle": "1:1", "rate": 12500000}]
+    document["class"]["eth1"] = [
+        "class htb 1:1 root rate 100Mbit ceil 100Mbit burst 100000b cburst 100000b ",
+        "class fq_codel 8001:2a4 parent 8001: ",
+    ]
 
 
 def left_set(document):
@@ -130,7 +133,13 @@ def lost_address(document):
         (changed_sysctl, ["sysctl net.ipv4.ip_forward was 0, is 1"]),
         (second_default_route, ["route default via 192.168.77.1 dev eth1 in table 77 (IPv4) is new"]),
         (lost_rule, ["policy rule 4 priority 32767 src all table default is gone"]),
-        (shaped, ["qdisc htb on eth1 is new", "traffic class htb on eth1 is new"]),
+        (
+            shaped,
+            [
+                "qdisc htb on eth1 is new",
+                "traffic class htb 1:1 on eth1 is new (root rate 100Mbit ceil 100Mbit burst 100000b cburst 100000b)",
+            ],
+        ),
         (left_set, ["ipset create left hash:ip family inet hashsize 1024 maxelem 65536 is new"]),
         (lost_address, ["address 192.168.77.11/24 on eth1 is gone"]),
     ],
