@@ -74,7 +74,7 @@ _DROPPED_ANYWHERE = frozenset(
         "ifindex", "link_index", "link_netnsid", "handle", "index", "iflink",
         # Counters and ages: traffic goes on.
         "stats", "stats64", "bytes", "packets", "drops", "overlimits", "requeues", "backlog", "qlen", "used",
-        "gc_timer", "hello_timer", "tcn_timer", "topology_change_timer", "topology_change_detected",
+        "refcnt", "gc_timer", "hello_timer", "tcn_timer", "topology_change_timer", "topology_change_detected",
         # Leases and router advertisements run down and are renewed.
         "valid_life_time", "preferred_life_time", "expires",
     }
