@@ -61,6 +61,10 @@ class Namespace:
             ip link set eth1 up; ip link set peer up
             ip netns add endpoint
             ip link add ovl type veth peer name ethwe netns endpoint
+            # The kernel notes the carrier a moment later; a test that compares would see it change.
+            for device in eth1 peer; do
+                until grep -q up /sys/class/net/$device/operstate; do sleep 0.01; done
+            done
             """
         )
 

@@ -109,7 +109,7 @@ def make(monkeypatch, own_cache, machine, vagrants):
         (own_cache / "ssh").mkdir(parents=True, exist_ok=True)
         (own_cache / "ssh" / "id_ed25519").touch()
         provider = Lxc(cluster.load_cluster("pair"), said.append, **options)
-        monkeypatch.setattr(lxc, "Nodes", lambda found: FakeNodes(found, dict(answers)))
+        monkeypatch.setattr("overlaylab.providers.noted.Nodes", lambda found: FakeNodes(found, dict(answers)))
         provider.said = said  # type: ignore[attr-defined]
         return provider
 

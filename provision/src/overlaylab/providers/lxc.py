@@ -18,11 +18,12 @@ from typing import Any
 from overlaylab import ansible, host, image, lxc_box, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import Inventory, InventoryNode, load_inventory, write_inventory
+from overlaylab.inventory import Inventory, InventoryNode, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
 from overlaylab.providers import Entered, Say, lxc_config, lxc_host
-from overlaylab.ssh import Node, Nodes
+from overlaylab.providers.noted import NotedNodes
+from overlaylab.ssh import Node
 from overlaylab.vagrant import Vagrant, read_json
 
 PATIENCE = 20.0
@@ -65,7 +66,7 @@ async def remove_forgotten(cluster: str) -> None:
     (state_folder(cluster) / "state.json").unlink(missing_ok=True)
 
 
-class Lxc:
+class Lxc(NotedNodes):
     """A cluster of system containers. See `overlaylab.providers.Provider` for the verbs.
 
     vcpus: in place of the cluster file's; quota: share of their time that a node may use, in (0, 1].
@@ -105,19 +106,8 @@ class Lxc:
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]
-        self._nodes: Nodes | None = None
 
     # -- what is there ----------------------------------------------------------------------------
-
-    @property
-    def inventory(self) -> Inventory:
-        return load_inventory(self.folder / "inventory.yml")
-
-    @property
-    def nodes(self) -> Nodes:
-        if self._nodes is None:
-            self._nodes = Nodes(self.inventory)
-        return self._nodes
 
     def describe(self) -> JSON:
         """vCPUs and memory as the nodes themselves found them; before they were up, as they will be asked for.

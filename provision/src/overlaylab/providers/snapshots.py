@@ -14,11 +14,11 @@ from pathlib import Path
 from overlaylab import host, image, overlays, paths, shaping
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError
-from overlaylab.inventory import Inventory, load_inventory, write_inventory
+from overlaylab.inventory import Inventory, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
 from overlaylab.providers import Entered, Say
-from overlaylab.ssh import Nodes
+from overlaylab.providers.noted import NotedNodes
 from overlaylab.vagrant import Vagrant, read_json
 
 SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
@@ -30,7 +30,7 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-class SnapshotVMs(ABC):
+class SnapshotVMs(NotedNodes, ABC):
     """A cluster of VMs. See `overlaylab.providers.Provider` for the verbs.
 
     A hypervisor's class says how to look at, save, restore and remove the machines that hold the nodes
@@ -76,7 +76,6 @@ class SnapshotVMs(ABC):
             provider=self.name,
             folder=folder,
         )
-        self._nodes: Nodes | None = None
         self._names: dict[Variant, str] = {}
 
     # -- the hypervisor ---------------------------------------------------------------------------
@@ -118,16 +117,6 @@ class SnapshotVMs(ABC):
         """Delete the nodes' machines with disks and snapshots, and what only they needed; none is no error."""
 
     # -- what is there ----------------------------------------------------------------------------
-
-    @property
-    def inventory(self) -> Inventory:
-        return load_inventory(self.folder / "inventory.yml")
-
-    @property
-    def nodes(self) -> Nodes:
-        if self._nodes is None:
-            self._nodes = Nodes(self.inventory)
-        return self._nodes
 
     def describe(self) -> JSON:
         kvm = self.accelerator == "kvm"
@@ -306,7 +295,7 @@ class SnapshotVMs(ABC):
     async def enter(self, variant: Variant) -> Entered:
         return Entered(revert=await self.revert(self.snapshot(variant)), converge=0.0)
 
-    async def renew(self) -> None:  # noqa: B027 - not for subclasses to fill
+    async def renew(self) -> None:
         """Nothing to renew: a VM is reverted, whatever became of the runner."""
 
     async def leave(self) -> None:
