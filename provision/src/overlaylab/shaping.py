@@ -201,6 +201,9 @@ def tc_batch(shaping: NodeShaping) -> str:
     return "\n".join(lines) + "\n"
 
 
+# The host's endpoint is the node's own network: nothing further to do there.
+_OWN_ENDPOINT = "[ -e /run/netns/endpoint ] && ! [ /run/netns/endpoint -ef /proc/self/ns/net ]"
+
 # Segment everywhere a packet can still be a super-packet when the qdisc counts it: the underlay, the
 # overlay's own devices and the endpoint's. Management (the default route's or eth0) is left alone.
 # One process asks for all devices (an ethtool before 5.9 knows no '*'), and one more sets each device that
@@ -266,10 +269,28 @@ echo changed
 """
 
 
+# The underlay's own traffic and the endpoint's alike: a burst that the endpoint's TCP sends at once would meet
+# the same queue, packet by packet.
+_LIMIT = """
+limit() {
+    before=$(ip -d link show dev "$2" | sed -n "s/.* gso_max_size \\([0-9]*\\).*/\\1/p")
+    echo "$1 $2 $before" >>"$state/gso_max_sizes"
+    ip link set dev "$2" gso_max_size "$gso_max_size"
+}
+"""
+
+
 def _gso_max_size(size: int) -> str:
-    return f"""[ -e "$state/gso_max_size" ] ||
-    ip -d link show dev $underlay | sed -n 's/.* gso_max_size \\([0-9]*\\).*/\\1/p' >"$state/gso_max_size"
-ip link set dev $underlay gso_max_size {size}"""
+    return f"""
+gso_max_size={size}; export gso_max_size
+{_LIMIT}
+limit root "$underlay"
+if {_OWN_ENDPOINT}; then
+    ip netns exec endpoint sh -euc '{_LIMIT}
+    for link in /sys/class/net/*; do
+        case $link in */lo) ;; *) limit endpoint "${{link##*/}}" ;; esac
+    done'
+fi"""
 
 
 def _segment_call() -> str:
@@ -277,8 +298,9 @@ def _segment_call() -> str:
         _SEGMENT
         + """
 segment root
-# The host's endpoint is the node's own network: nothing further to do there.
-if [ -e /run/netns/endpoint ] && ! [ /run/netns/endpoint -ef /proc/self/ns/net ]; then
+if """
+        + _OWN_ENDPOINT
+        + """; then
     ip netns exec endpoint sh -euc '"""
         + _SEGMENT.replace("'", "'\\''")
         + """
@@ -295,7 +317,13 @@ underlay={shlex.quote(interface)}; state={STATE}
 # The MTU first: the default qdisc that takes the root's place sizes itself by it.
 [ ! -e "$state/mtu" ] || ip link set dev $underlay mtu "$(cat "$state/mtu")"
 tc qdisc del dev $underlay root 2>/dev/null || :
-[ ! -e "$state/gso_max_size" ] || ip link set dev $underlay gso_max_size "$(cat "$state/gso_max_size")"
+if [ -e "$state/gso_max_sizes" ]; then
+    while read -r scope device size; do
+        within=
+        [ "$scope" = root ] || within='ip netns exec endpoint'
+        $within ip link set dev "$device" gso_max_size "$size" 2>/dev/null || :
+    done <"$state/gso_max_sizes"
+fi
 if [ -e "$state/offloads" ]; then
     while read -r scope device settings; do
         within=

@@ -87,6 +87,8 @@ def test_packets_that_no_queue_would_hold_are_not_made_and_clearing_allows_them_
     assert " gso_max_size 65536 " in node.sh("ip -d link show dev eth1")
     node.sh(shaping.apply_script(told("azure-a0")))
     assert " gso_max_size 3125 " in node.sh("ip -d link show dev eth1")
+    assert " gso_max_size 3125 " in node.sh("ip netns exec endpoint ip -d link show dev ethwe")
+    assert " gso_max_size 65536 " in node.sh("ip netns exec endpoint ip -d link show dev lo")
     node.sh(shaping.clear_script("eth1"))
     assert node.sh(LOOK) == before
 
