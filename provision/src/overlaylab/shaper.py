@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from overlaylab import servers, shaping, theory
+from overlaylab import servers, shaping, shaping_readback, theory
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError, UserError
 from overlaylab.evidence import idle_share, read_state, state_script
@@ -85,8 +85,8 @@ class Shaper:
         async def one(name: str) -> list[str]:
             told = self.told(name)
             # Not `( … ) || exit`: sh ignores `set -e` in what stands before ||, so a failing tc would go unseen.
-            script = f"( {shaping.apply_script(told)} ) >/dev/null\n[ $? = 0 ] || exit 1\n{shaping.readback_script(told.interface)}"
-            return shaping.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
+            script = f"( {shaping.apply_script(told)} ) >/dev/null\n[ $? = 0 ] || exit 1\n{shaping_readback.readback_script(told.interface)}"
+            return shaping_readback.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
 
         if self.profile.is_none:
             return {name: [] for name in self.nodes}

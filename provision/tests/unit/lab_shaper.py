@@ -8,7 +8,7 @@ import re
 from lab_builders import inventory
 from lab_fakes import Counters, FakeNodes, iperf3, ping
 
-from overlaylab import shaping
+from overlaylab import shaping, shaping_readback
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
 
@@ -30,7 +30,7 @@ def readback(shaped: shaping.NodeShaping, **changes) -> str:
     ]
     seen = {"digest": shaped.digest, "mtu": 1500, "offloads_on": "", "qdisc": qdiscs} | changes
     rate = f"{(shaped.rate or shaping.UNCAPPED) / 1e3:.0f}Kbit"
-    return f"{json.dumps(seen)}\n{shaping._CUT}\nclass htb 1:1 root rate {rate} ceil {rate}\n"
+    return f"{json.dumps(seen)}\n{shaping_readback._CUT}\nclass htb 1:1 root rate {rate} ceil {rate}\n"
 
 
 def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:

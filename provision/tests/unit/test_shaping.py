@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lab_builders import inventory, node
 
-from overlaylab import shaping
+from overlaylab import shaping_readback
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory
 from overlaylab.profile import load_profile
@@ -17,9 +17,9 @@ from overlaylab.shaping import (
     applied_delay,
     check_supported,
     node_shaping,
-    readback_problems,
     tc_batch,
 )
+from overlaylab.shaping_readback import readback_problems
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tc"
 A1 = load_profile("azure-a1")
@@ -250,7 +250,7 @@ IN_FORCE = replace(told(), zones=(replace(ZONE, delay=0.000482),))
 
 def recorded(name: str, shaped: NodeShaping = IN_FORCE, **settings) -> str:
     """A recorded read-back; its digest is that of `shaped`, or what is given."""
-    text, cut, classes = (FIXTURES / f"{name}.out").read_text().partition(shaping._CUT)
+    text, cut, classes = (FIXTURES / f"{name}.out").read_text().partition(shaping_readback._CUT)
     seen = json.loads(text) | {"digest": shaped.digest} | settings
     return json.dumps(seen) + cut + classes
 
@@ -312,7 +312,7 @@ def test_three_zones_without_delay() -> None:
 
 def netems(*options: tuple[str, dict]) -> str:
     """A read-back in which each parent's netem has these options."""
-    settings, cut, classes = recorded("pair-100mbit").partition(shaping._CUT)
+    settings, cut, classes = recorded("pair-100mbit").partition(shaping_readback._CUT)
     seen = json.loads(settings)
     seen["qdisc"] = [q for q in seen["qdisc"] if q["kind"] != "netem"]
     seen["qdisc"] += [{"kind": "netem", "parent": p, "options": {"limit": 20000, **o}} for p, o in options]
@@ -355,7 +355,10 @@ def test_output_that_cannot_be_read_is_a_problem_and_no_traceback() -> None:
     ],
 )
 def test_the_rate_of_a_class_in_tcs_words(printed, rate) -> None:
-    assert shaping._class_rate(f"class htb 1:12 parent 1:1 prio 0 rate 1Mbit\n{printed}\n", "1:1") == rate
+    assert (
+        shaping_readback._class_rate(f"class htb 1:12 parent 1:1 prio 0 rate 1Mbit\n{printed}\n", "1:1")
+        == rate
+    )
 
 
 # -- super-packets ----------------------------------------------------------------------------------

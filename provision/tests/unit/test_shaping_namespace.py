@@ -11,11 +11,12 @@ import pytest
 from lab_builders import Namespace, inventory
 from lab_fakes import Completed, FakeNodes
 
-from overlaylab import evidence, overlays, shaping
+from overlaylab import evidence, overlays, shaping, shaping_readback
 from overlaylab.errors import NodeError
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
-from overlaylab.shaping import NodeShaping, node_shaping, readback_problems
+from overlaylab.shaping import NodeShaping, node_shaping
+from overlaylab.shaping_readback import readback_problems
 
 LAB = inventory("a", "a")
 SLOW = {frozenset(("node1", "node2")): 1.0}
@@ -45,7 +46,7 @@ def node():
 
 
 def read_back(node: Namespace, shaped: NodeShaping) -> list[str]:
-    return readback_problems(shaped, node.sh(shaping.readback_script("eth1")))
+    return readback_problems(shaped, node.sh(shaping_readback.readback_script("eth1")))
 
 
 def offloads_on(node: Namespace, device: str, within: str = "") -> list[str]:
@@ -280,7 +281,7 @@ def scripts() -> dict[str, str]:
         "apply-zones": shaping.apply_script(zones),
         "apply-unsegmented": shaping.apply_script(told("azure-a1", offloads="default", mtu=None, rate=None)),
         "clear": shaping.clear_script("eth1"),
-        "readback": shaping.readback_script("eth1"),
+        "readback": shaping_readback.readback_script("eth1"),
         "state": evidence.state_script("eth1"),
     }
     for name in overlays.names():

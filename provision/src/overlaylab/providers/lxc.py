@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from overlaylab import ansible, host, image, lxc_box, overlays, paths, shaping
+from overlaylab import host, image, lxc_box, overlays, paths
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory, InventoryNode, write_inventory
@@ -352,16 +352,7 @@ class Lxc(NotedNodes):
             f"converging {variant.overlay} {variant.key}" if variant.mode else f"converging {variant.overlay}"
         )
         with step(f"converge-{variant.overlay}-{self.accelerator}", text, 15):
-            if self.underlay_mtu:
-                for node in self.nodes.values():
-                    await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
-            await asyncio.to_thread(
-                ansible.run_playbook,
-                self.folder / "inventory.yml",
-                variant.overlay,
-                "converge",
-                overlays.arguments_of(variant, self.role_arguments),
-            )
+            await self.converge(variant)
         return Entered(revert=reverted, converge=time.monotonic() - started)
 
     async def renew(self) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
+from overlaylab import ansible, overlays, shaping
 from overlaylab.inventory import Inventory, load_inventory
+from overlaylab.model import JSON, Variant
 from overlaylab.ssh import Nodes
 
 
@@ -12,6 +15,8 @@ class NotedNodes:
     """folder: where the provider keeps what it knows of the cluster."""
 
     folder: Path
+    underlay_mtu: int | None
+    role_arguments: JSON
     _nodes: Nodes | None = None
 
     @property
@@ -23,3 +28,16 @@ class NotedNodes:
         if self._nodes is None:
             self._nodes = Nodes(self.inventory)
         return self._nodes
+
+    async def converge(self, variant: Variant) -> None:
+        """Let Ansible bring clean nodes, or a relative's, to the variant; the MTU first, which daemons look at."""
+        if self.underlay_mtu:
+            for node in self.nodes.values():
+                await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+        await asyncio.to_thread(
+            ansible.run_playbook,
+            self.folder / "inventory.yml",
+            variant.overlay,
+            "converge",
+            overlays.arguments_of(variant, self.role_arguments),
+        )

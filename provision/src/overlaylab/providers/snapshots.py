@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
@@ -11,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from overlaylab import host, image, overlays, paths, shaping
+from overlaylab import host, image, overlays, paths
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, write_inventory
@@ -258,7 +257,6 @@ class SnapshotVMs(NotedNodes, ABC):
         return self.clean_snapshot() in await self.kept()
 
     async def _converge(self, variant: Variant, have: set[str]) -> None:
-        from overlaylab import ansible
 
         overlay = overlays.load(variant.overlay)
         mode = overlay.modes[variant.key]
@@ -273,16 +271,7 @@ class SnapshotVMs(NotedNodes, ABC):
         )
         with step(f"converge-{variant.overlay}-{self.accelerator}", text, 40):
             await self.revert(start)
-            if self.underlay_mtu:
-                for node in self.nodes.values():
-                    await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
-            await asyncio.to_thread(
-                ansible.run_playbook,
-                self.folder / "inventory.yml",
-                variant.overlay,
-                "converge",
-                overlays.arguments_of(variant, self.role_arguments),
-            )
+            await self.converge(variant)
             await self.take(self.snapshot(variant))
 
     async def _prune(self) -> None:
