@@ -16,7 +16,11 @@ class LazyGroup(click.Group):
     """Imports a subcommand's file only when it is called: start-up counts on small machines."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(m.name.replace("_", "-") for m in pkgutil.iter_modules(commands.__path__))
+        names = {m.name for m in pkgutil.iter_modules(commands.__path__)}
+        # bench_fidelity.py is the group bench's own.
+        return sorted(
+            name.replace("_", "-") for name in names if name.partition("_")[0] not in names - {name}
+        )
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):

@@ -17,6 +17,7 @@ import dpkt
 
 from overlaylab.model import Evidence
 from overlaylab.overlays import Mode
+from overlaylab.shaping_scripts import STATE
 
 MARKER = b"overlaylab-proof"
 """Sixteen bytes, the most that ping's -p takes (ping(8)); repeated through the payload."""
@@ -182,13 +183,30 @@ printf '{{"cpu":{{"user":%s,"nice":%s,"system":%s,"idle":%s,"iowait":%s,"irq":%s
     $user $nice $system $idle $iowait $irq $softirq $steal
 printf '"uptime":%s,"rx_bytes":%s,"tx_bytes":%s,"rx_packets":%s,"tx_packets":%s,"rx_dropped":%s,"qdisc":' \
     $up $rx $tx $rxp $txp $dropped
-tc -s -j qdisc show dev {interface}; printf '}}'
+tc -s -j qdisc show dev {interface}
+if [ -s {STATE}/bucket ]; then read -r bucket <{STATE}/bucket; printf ',"bucket":%s' "$bucket"; fi
+printf '}}'
 """
 
 
 def read_state(printed: str) -> dict[str, Any]:
-    """`state_script`'s output: cpu in USER_HZ ticks since boot, bytes, packets, qdisc as tc(8) gives it."""
-    return json.loads(printed)
+    """`state_script`'s output: cpu in USER_HZ ticks since boot, bytes, packets, qdisc as tc(8) gives it.
+
+    Where the tier has two rates, `bucket` is what its keeper noted (on_node/bucket.py), and its `level_now` what
+    came of it: the kept level and what refilled it since, less the bytes since.
+    """
+    state = json.loads(printed)
+    bucket, sent = state.get("bucket"), qdisc_bytes(state)
+    if bucket and sent is not None:
+        # The note is read last, and may be newer than clock and counter.
+        since, used = max(0.0, state["uptime"] - bucket["at"]), max(0, sent - bucket["bytes"])
+        level = bucket["level"] + bucket["sustained"] / 8 * since - used
+        bucket["level_now"] = min(bucket["capacity"], level)
+    return state
+
+
+SOCKET_DROPS = """awk '/^Udp: [A-Z]/{for(i=1;i<=NF;i++)if($i=="RcvbufErrors")n=i}/^Udp: [0-9]/{print $n}' /proc/net/snmp"""
+"""Prints how many datagrams sockets had no room for since boot: those were not lost by the network (proc(5))."""
 
 
 def qdisc_bytes(state: dict[str, Any]) -> int | None:

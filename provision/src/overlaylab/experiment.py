@@ -7,21 +7,25 @@ import secrets
 import shlex
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import host, overlays, profile, progress, shaping
+from overlaylab import host, overlays, profile, progress
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
-from overlaylab.plan import HOST, plan_trials, with_host
+from overlaylab.plan import HOST, overhead_key, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 
 CELL_OVERHEAD = {"kvm": 8.0, "tcg": 8.0, "shared-kernel": 20.0}
 """Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
+PAIR_OVERHEAD = 0.5
+"""Part of it that each further pair of endpoints takes: servers and proof, but neither revert nor profile."""
+PROOF, PROOF_PAIR = 25.0, 17.0
+"""Seconds that proving a profile takes between one pair of zones, and what each further pair adds."""
 SNAPSHOT_BYTES = 500_000_000
 """Disk per node and snapshot: its memory and what changed on its disk."""
 
@@ -44,10 +48,14 @@ class Request:
     written_arguments: str | None
     provider: str | None = None
     """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
+    group: str | None = None
+    profiles: tuple[str, ...] = ()
+    """The group of runs that it belongs to, and its tiers in their order (see ``tiers``); else None and ()."""
 
     def arguments(self) -> dict:
         """What lab:resume needs to build the same plan."""
-        return {
+        group = {} if self.group is None else {"group": self.group, "profiles": list(self.profiles)}
+        return group | {
             "overlay": self.overlay,
             "modes": self.modes,
             "arguments": self.written_arguments,
@@ -122,6 +130,28 @@ def request(
     )
 
 
+def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Request:
+    """The request that a run's arguments came from; with another tier of its group where one is named.
+
+    provider: what the run was measured on. Raises UserError where files or machine do not allow it any more.
+    """
+    asked = request(
+        arguments["overlay"],
+        modes=arguments["modes"],
+        arguments=arguments["arguments"],
+        cluster=arguments["cluster"],
+        provider=None if arguments["inventory"] else provider,
+        inventory=arguments["inventory"],
+        profile_name=profile_name or arguments["profile"],
+        suite=arguments["suite"],
+        blocks=arguments["blocks"],
+        scale=arguments["scale"],
+        seed=arguments["seed"],
+    )
+    group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
+    return replace(asked, group=group, profiles=profiles)
+
+
 def _check_can_be_done(tier: profile.Profile, wanted: Suite, provider: str | None) -> None:
     """Refuse what the schemas are ready for and the lab is not yet: nothing may be left out in silence."""
     for benchmark in wanted.benchmarks:
@@ -132,7 +162,6 @@ def _check_can_be_done(tier: profile.Profile, wanted: Suite, provider: str | Non
                 seen=benchmark.placement,
                 fix="Choose a suite between two nodes, placement: remote",
             )
-    shaping.check_supported(tier, cpu_limits=provider == "lxc")
 
 
 def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
@@ -233,16 +262,28 @@ class Estimate:
 def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str) -> Estimate:
     """From the trials' own durations and what a cell took around them on this machine before."""
     inside = sum(benchmarks.load(t.tool).duration(t.parameters) for t in trials)
-    around = 25.0
-    for variant in request.variants:
-        key = f"cell-overhead-{variant.overlay}-{accelerator}"
-        around += request.blocks * (progress.estimate(key) or CELL_OVERHEAD.get(accelerator, 13.0))
+    between = len({(t.client_node, t.server_node) for t in trials}) or 1
+    around = (
+        PROOF
+        + PROOF_PAIR * (between - 1)
+        + request.blocks * sum(_overhead(v, accelerator, between) for v in request.variants)
+    )
     nodes = clusters.load_cluster(request.cluster).nodes if request.inventory is None else ()
     return Estimate(
         seconds=inside + around,
         memory=sum(node.memory_mib for node in nodes) * 2**20,
         disk=len(nodes) * (len(request.variants) + 1) * SNAPSHOT_BYTES,
     )
+
+
+def _overhead(variant: Variant, accelerator: str, between: int) -> float:
+    """Seconds around the trials of one cell with `between` pairs of endpoints."""
+    if known := progress.estimate(overhead_key(variant, accelerator, between)):
+        return known
+    one = (
+        progress.estimate(overhead_key(variant, accelerator, 1), CELL_OVERHEAD.get(accelerator, 13.0)) or 0.0
+    )
+    return one * (1 + PAIR_OVERHEAD * (between - 1))
 
 
 def planning_inventory(request: Request) -> Inventory:
@@ -263,5 +304,7 @@ def planning_inventory(request: Request) -> Inventory:
 def command_line(request: Request) -> str:
     """The task that asks for this again."""
     words = [f"./task lab:{request.overlay}"]
-    arguments = {k.upper(): v for k, v in request.arguments().items() if v is not None and k != "overlay"}
+    known = request.arguments() | ({"profile": None} if request.group else {})
+    known |= {"profiles": ",".join(request.profiles) or None, "group": None}
+    arguments = {k.upper(): v for k, v in known.items() if v is not None and k != "overlay"}
     return " ".join([*words, *(f"{k}={shlex.quote(str(v))}" for k, v in arguments.items())])

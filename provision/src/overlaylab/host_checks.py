@@ -127,9 +127,9 @@ def check_disk() -> Check:
 
 
 def check_idle_cpu(seconds: float = 1.0) -> Check:
-    before = _read_stat()
+    before = read_stat()
     time.sleep(seconds)
-    idle = idle_share(before, _read_stat())
+    idle = idle_share(before, read_stat())
     cores = len(os.sched_getaffinity(0))
     found = f"{cores} core{'' if cores == 1 else 's'}, {idle:.0%} idle over {seconds:g} s"
     if cores < 2:
@@ -159,7 +159,8 @@ def idle_share(before: tuple[int, int], after: tuple[int, int]) -> float:
     return (after[0] - before[0]) / elapsed
 
 
-def _read_stat() -> tuple[int, int]:
+def read_stat() -> tuple[int, int]:
+    """`parse_stat` of this machine, now."""
     return parse_stat(Path("/proc/stat").read_text(encoding="ascii"))
 
 

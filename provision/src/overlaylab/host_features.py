@@ -31,6 +31,7 @@ _LIMIT = ("timeout", "20")
 _COMMANDS = {
     "link:bridge": "ip link add name tried type bridge && ip link delete tried",
     "link:dummy": "ip link add name tried type dummy && ip link delete tried",
+    "link:ifb": "ip link add name tried type ifb && ip link delete tried",
     "link:veth": "ip link add name tried type veth && ip link delete tried",
     "link:vxlan": "ip link add name tried type vxlan id 1 dstport 4789 && ip link delete tried",
     "qdisc:bfifo": "tc qdisc replace dev lo root bfifo limit 10000",
@@ -39,6 +40,9 @@ _COMMANDS = {
     # A filter needs a qdisc with classes to stand on; htb is the one that profiles use.
     "filter:u32": "tc qdisc replace dev lo root handle 1: htb"
     " && tc filter add dev lo parent 1: protocol ip prio 10 u32 match ip dst 192.0.2.1/32 flowid 1:1",
+    "qdisc:ingress": "tc qdisc replace dev lo ingress",
+    "action:mirred": "tc qdisc replace dev lo ingress && tc filter add dev lo parent ffff: protocol all prio 10 u32"
+    " match u32 0 0 action mirred egress redirect dev lo",
     # The cipher of RFC 4106 with a key of 256 bits and its salt, as overlays use IPsec in the kernel.
     "xfrm:esp": "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x100 mode transport"
     f" aead 'rfc4106(gcm(aes))' 0x{'00' * 36} 128",
@@ -144,6 +148,7 @@ def to_load(feature: str, modules: Modules) -> tuple[str, ...]:
         # Kernels before 6.9 ask for the module by its name.
         "qdisc": (f"net-sch-{name}", f"sch_{name}"),
         "filter": (f"net-cls-{name}", f"cls_{name}", "net-sch-htb", "sch_htb"),
+        "action": (f"net-act-{name}", f"act_{name}", "net-sch-ingress", "sch_ingress", "cls_u32"),
         "genl": (f"net-pf-16-proto-16-family-{name}",),
         "xt": (f"xt_{name}", "nft_compat", "nf_tables", "nfnetlink"),
     }.get(kind, _MODULES.get(feature, ()))

@@ -141,6 +141,7 @@ class ProfileCheck:
     """One check of a profile: sent by one node, counted at the other.
 
     verdict: ``pass``, ``fail`` or ``not-applicable`` (the accelerator cannot carry it; reason says why).
+    low, high: 95 % interval of what was measured, where it is a count's.
     """
 
     name: str
@@ -153,3 +154,5 @@ class ProfileCheck:
     unit: str
     verdict: str
     reason: str | None = None
+    low: float | None = None
+    high: float | None = None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
-from itertools import groupby
+from typing import TypeVar
 
 from overlaylab.inventory import Inventory
 from overlaylab.model import PlannedTrial, Variant
 from overlaylab.suite import Suite
 
+T = TypeVar("T")
 HOST = "host"
 """The overlay that is the baseline: it is in every block."""
 
@@ -25,18 +27,19 @@ def plan_trials(
     """Randomised complete blocks: `blocks` blocks, every variant once in each, in random order.
 
     The order comes from `seed` alone, so that a run can be planned again exactly. Within a variant the
-    suite's benchmarks keep their order: they share what entering the variant cost.
+    suite's benchmarks keep their order, between one pair of `endpoints` after the other: they share what
+    entering the variant cost.
     Source: R. A. Fisher's randomised blocks; drift of the machine over a run then hits all variants alike.
     """
     chance = random.Random(seed)
-    client, server = inventory.nodes[0].name, inventory.nodes[1].name
+    between = endpoints(inventory)
     trials = []
     for block in range(1, blocks + 1):
         order = list(variants)
         chance.shuffle(order)
         position = 0
         for variant in order:
-            for benchmark in suite.benchmarks:
+            for (client, server), benchmark in itertools.product(between, suite.benchmarks):
                 for repetition in range(1, benchmark.warmups + benchmark.repetitions + 1):
                     trials.append(
                         PlannedTrial(
@@ -58,7 +61,43 @@ def plan_trials(
     return tuple(trials)
 
 
-def cells(trials: Sequence[tuple[str, PlannedTrial]]) -> list[list[tuple[str, PlannedTrial]]]:
+def endpoints(inventory: Inventory) -> tuple[tuple[str, str], ...]:
+    """(client's node, server's node) of every pair between which a benchmark runs.
+
+    In up to two zones the first two nodes. In more, every pair of zones once, or the delays between the others
+    would never be seen: from the first node of the one to the first node of the other, zones in the order of
+    their first nodes.
+    """
+    first: dict[str, str] = {}
+    for node in inventory.nodes:
+        first.setdefault(node.zone, node.name)
+    if len(first) <= 2:
+        return ((inventory.nodes[0].name, inventory.nodes[1].name),)
+    return tuple(itertools.combinations(first.values(), 2))
+
+
+def cells(trials: Sequence[tuple[T, PlannedTrial]]) -> list[list[tuple[T, PlannedTrial]]]:
     """Consecutive trials of one variant within one block: what one entering of the variant serves."""
     ordered = sorted(trials, key=lambda pair: (pair[1].block, pair[1].position))
-    return [list(group) for _, group in groupby(ordered, key=lambda pair: (pair[1].block, pair[1].variant))]
+    return [
+        list(group)
+        for _, group in itertools.groupby(ordered, key=lambda pair: (pair[1].block, pair[1].variant))
+    ]
+
+
+def pairs(
+    cell: Sequence[tuple[T, PlannedTrial]],
+) -> list[tuple[tuple[str, str], list[tuple[T, PlannedTrial]]]]:
+    """((client's node, server's node), trials) of a cell, in its order: what one start of the servers serves."""
+    return [
+        (nodes, list(group))
+        for nodes, group in itertools.groupby(
+            cell, key=lambda pair: (pair[1].client_node, pair[1].server_node)
+        )
+    ]
+
+
+def overhead_key(variant: Variant, accelerator: str, between: int) -> str:
+    """Under which `progress` remembers what a cell takes around its trials, with `between` pairs of endpoints."""
+    key = f"cell-overhead-{variant.overlay}-{accelerator}"
+    return key if between == 1 else f"{key}-{between}-pairs"

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from overlaylab import documents
 from overlaylab.cluster import ClusterSpec
-from overlaylab.documents import Document, Field, load_document, named
+from overlaylab.documents import Document, Field, load_document, named, parse_document
 from overlaylab.inventory import Inventory
 from overlaylab.model import JSON
-from overlaylab.paths import PROFILES
+from overlaylab.paths import CLUSTERS, PROFILES
+from overlaylab.profile_rules import ANY_PAIR, ETHERNET_HEADER, cross_check
 from overlaylab.quantities import QuantityError, quantity
-
-ETHERNET_HEADER = 14
-"""Bytes that Linux's queueing disciplines count on top of the MTU."""
 
 QUEUE = 0.02
 """Seconds, where a profile does not say: TCP fills the rate with it, and loaded latency stays bounded."""
 
-ANY_PAIR = "any"
-
-_UNITS: Mapping[str, str] = {
+_UNITS: Mapping[str, str | None] = {
     "rate": "bit/s",
     "sustained": "bit/s",
     "burst": "bytes",
@@ -31,17 +29,22 @@ _UNITS: Mapping[str, str] = {
     "mtu": "bytes",
     "queue": "s",
     "jitter": "s",
+    "loss": None,
+    "vcpus": None,
+    "quota": None,
+    "ingress_metered": None,
 }
+"""Base units of the figures at the top of a document; None for ratios, counts and yes or no."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One number and where it comes from. value: in base units, None for uncapped.
+    """One fact and where it comes from. value: in base units, None for uncapped; a text for `wording`.
 
     confidence: ``published``, ``documented``, ``measured``, ``derived`` or ``estimate``.
     """
 
-    value: float | bool | None
+    value: float | bool | str | None
     source: str
     confidence: str
 
@@ -57,9 +60,15 @@ class Profile:
     overhead: bytes per packet that count beyond the L2 frame (24 for a wire's preamble, gap and checksum).
     queue: seconds that a packet waits at most, at the rate. within_zone: target RTT in s, None for no delay.
     between_zones: (zone, zone) in alphabetical order -> target RTT; see ``rtt``.
-    jitter: s, of the one-way delay; loss: ratio of packets; quota: share of the vCPUs' time, in (0, 1].
-    offloads: ``segmented`` (cut into packets before they are counted) or ``default``.
-    figures: provenance of each number under its dotted name, ``latency.within_zone``.
+    jitter: s; the one-way delay is uniform in ±jitter around its mean, as netem draws it where it is given no
+    distribution, so the standard deviation of an RTT is jitter times the square root of 2/3.
+    loss: ratio of packets; quota: share of the vCPUs' time, of all of them together, in (0, 1].
+    offloads: ``segmented``: all is cut into packets before it is counted. ``no-tunnel-offload``: the NIC cuts
+    plain TCP itself and cannot cut what is in a tunnel, as Hyper-V's netvsc and Xen's netfront were in 2015;
+    packets of tunnels are cut before they are counted. ``default``: as the node has it.
+    wording: the cloud's own words for the network, such as ``Low to Moderate``.
+    price: ``{value, currency, per, date, source}`` as the document has it, None where nobody looked it up.
+    figures: provenance of each number under its dotted name, ``latency.within_zone``; not of `wording`.
     digest: SHA-256 of the document, in hex.
     """
 
@@ -81,6 +90,8 @@ class Profile:
     quota: float | None
     offloads: str
     ingress_metered: bool
+    wording: Figure | None
+    price: JSON | None
     figures: Mapping[str, Figure]
     digest: str
     source: Document = field(repr=False, compare=False)
@@ -89,12 +100,19 @@ class Profile:
     def is_none(self) -> bool:
         """It holds nothing back: applying it means removing every trace of another one."""
         held = (self.rate, self.within_zone, self.mtu, self.quota)
-        return held == (None,) * 4 and not (self.between_zones or self.jitter or self.loss or self.segmented)
+        return held == (None,) * 4 and not (
+            self.between_zones or self.jitter or self.loss or self.vcpus or self.tunnels_segmented
+        )
 
     @property
     def segmented(self) -> bool:
-        """Traffic is cut into packets before it is counted."""
+        """All traffic is cut into packets before it is counted."""
         return self.offloads == "segmented"
+
+    @property
+    def tunnels_segmented(self) -> bool:
+        """What leaves an overlay's devices is cut before the underlay counts it."""
+        return self.offloads in ("segmented", "no-tunnel-offload")
 
     def burst_bytes(self, mtu: int) -> int:
         """The token bucket's size: as stated, else 8 ms at the rate and at least two frames.
@@ -115,6 +133,11 @@ class Profile:
         if pair in self.between_zones:
             return self.between_zones[pair]
         return self.between_zones.get((ANY_PAIR, ANY_PAIR))
+
+
+def unit_of(name: str) -> str | None:
+    """The base unit of a figure by its dotted name; None for ratios, counts and yes or no."""
+    return "s" if name.startswith("latency.") else _UNITS.get(name)
 
 
 def load_profile(name: str) -> Profile:
@@ -155,33 +178,50 @@ def read_profile(path: Path) -> Profile:
         quota=value("quota"),
         offloads=data["offloads"],
         ingress_metered=value("ingress_metered"),
+        wording=_figure(document, ("wording",), None) if "wording" in data else None,
+        price=data.get("price"),
         figures=figures,
         digest=document.digest,
         source=document,
     )
-    _cross_check(profile)
+    cross_check(profile)
     return profile
 
 
-def check_zones(profile: Profile, lab: ClusterSpec | Inventory) -> None:
-    """Refuse a profile whose zones are not the lab's, or that leaves a pair of them open. Raises UserError.
+def varied(profile: Profile, what: str, **changes: Any) -> Profile:
+    """The profile with some fields changed, for a bench that checks a tier in a variation of it.
 
-    A lab of one zone has no pairs, so nothing is said between zones there.
+    what: how the variation is called, ``mtu=9001``; it becomes part of name and digest, so that what is
+    measured with it is never pooled with the tier itself. changes: fields of Profile, in base units.
+    Figures keep what the document says.
     """
-    if len(lab.zones) < 2:
-        return
-    known = ", ".join(lab.zones)
+    if fixed := {"name", "digest", "source", "figures"} & changes.keys():
+        raise ValueError(f"{sorted(fixed)} of a profile follow from its document and from what varies")
+    told = repr((profile.digest, what, sorted(changes.items())))
+    digest = hashlib.sha256(told.encode()).hexdigest()
+    return replace(profile, name=f"{profile.name} {what}", digest=digest, **changes)
+
+
+def check_zones(profile: Profile, lab: ClusterSpec | Inventory) -> None:
+    """Refuse a profile that names a zone nobody has, or that leaves a pair of the lab's zones open.
+
+    One profile serves several labs, so it may name zones of any cluster file. A lab of one zone has no pairs:
+    nothing is said between zones there. Raises UserError.
+    """
+    known = sorted({*lab.zones, *_zones_of_clusters()})
     for pair in profile.between_zones:
         for zone in pair:
-            if zone not in (*lab.zones, ANY_PAIR):
+            if zone not in (*known, ANY_PAIR):
                 raise profile.source.error(
                     "latency",
                     "between_zones",
                     "-".join(pair),
-                    rule=f"must name zones of {lab.name}: {known}",
+                    rule=f"must name zones of {lab.name} or of another cluster: {', '.join(known)}",
                     seen=f'"{zone}"',
                     fix=f"Correct the zone, take another cluster, or write {ANY_PAIR} for every pair.",
                 )
+    if len(lab.zones) < 2:
+        return
     if profile.within_zone is None and not profile.between_zones:
         return
     for index, zone in enumerate(lab.zones):
@@ -191,9 +231,15 @@ def check_zones(profile: Profile, lab: ClusterSpec | Inventory) -> None:
                     "latency",
                     "between_zones",
                     f"{zone}-{other}",
-                    rule=f"is missing: {lab.name} has the zones {known}",
+                    rule=f"is missing: {lab.name} has the zones {', '.join(lab.zones)}",
                     fix=f"Add the round-trip time between them, or {ANY_PAIR} for every pair.",
                 )
+
+
+def _zones_of_clusters() -> set[str]:
+    """Every zone that a file of vagrant/clusters has a node in. Raises UserError."""
+    files = (parse_document(CLUSTERS / f"{name}.yml") for name in documents.names_in(CLUSTERS))
+    return {str(node.get("zone")) for file in files for node in file.data.get("nodes", [])}
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -204,19 +250,21 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _figures(document: Document) -> dict[str, Figure]:
-    """Every number of the document under its dotted name, in base units."""
-    data = document.data
-    latency = data.get("latency") or {}
-    places: list[tuple[tuple[Field, ...], Mapping[str, Any], str | None]] = [
-        *(((name,), data[name], unit) for name, unit in _UNITS.items() if name in data),
-        *(((n,), data[n], None) for n in ("loss", "vcpus", "quota", "ingress_metered") if n in data),
-        *((("latency", n), latency[n], "s") for n in ("within_zone",) if n in latency),
-        *((("latency", "between_zones", n), f, "s") for n, f in latency.get("between_zones", {}).items()),
-    ]
-    return {".".join(map(str, at)): _figure(document, at, written, unit) for at, written, unit in places}
+    """Every number of the document under its dotted name, in base units and in the document's order."""
+    places: list[tuple[Field, ...]] = []
+    for name, written in document.data.items():
+        if name in _UNITS:
+            places.append((name,))
+        elif name == "latency":
+            places.append(("latency", "within_zone"))
+            places += [("latency", "between_zones", pair) for pair in written.get("between_zones", {})]
+    return {name: _figure(document, at, unit_of(name)) for at in places for name in [".".join(map(str, at))]}
 
 
-def _figure(document: Document, at: tuple[Field, ...], written: JSON, unit: str | None) -> Figure:
+def _figure(document: Document, at: tuple[Field, ...], unit: str | None) -> Figure:
+    written: Any = document.data
+    for part in at:
+        written = written[part]
     value = written["value"]
     if unit is not None and value is not None:
         try:
@@ -225,57 +273,3 @@ def _figure(document: Document, at: tuple[Field, ...], written: JSON, unit: str 
             fix = "Write it as in 100 Mbit/s, 0.966 ms or 1500 bytes; units are case-sensitive."
             raise document.error(*at, "value", rule=str(wrong), seen=f'"{value}"', fix=fix) from None
     return Figure(value, written["source"], written["confidence"])
-
-
-def _cross_check(profile: Profile) -> None:
-    def wrong(*at: Field, rule: str, fix: str) -> Exception:
-        node: Any = profile.source.data
-        for part in at:
-            node = node[part]
-        return profile.source.error(*at, "value", rule=rule, seen=f'"{node["value"]}"', fix=fix)
-
-    for name in ("rate", "sustained"):
-        if name in profile.figures and getattr(profile, name) is not None and getattr(profile, name) < 8000:
-            fix = "Write the cap, such as 100 Mbit/s; null stands for uncapped."
-            raise wrong(name, rule="must be at least 8 kbit/s", fix=fix)
-    for name in ("sustained", "bucket", "burst", "overhead"):
-        if name in profile.figures and profile.rate is None:
-            raise wrong(name, rule="needs a rate", fix="State rate, or remove this.")
-    if (profile.sustained is None) != (profile.bucket is None):
-        name, other = ("sustained", "bucket") if profile.bucket is None else ("bucket", "sustained")
-        raise wrong(name, rule=f"needs {other} beside it", fix=f"State {other}: a bucket drains to a rate.")
-    if profile.sustained is not None and profile.sustained >= profile.rate:
-        raise wrong(
-            "sustained",
-            rule=f"must be below rate, {profile.source.data['rate']['value']}",
-            fix="The rate holds while the bucket lasts, sustained afterwards; are they swapped?",
-        )
-    if profile.mtu is not None and not 576 <= profile.mtu <= 9001:
-        raise wrong(
-            "mtu",
-            rule="must lie between 576 bytes and the 9001 of the lab's network",
-            fix="IPv4 asks 576 of every host (RFC 791); clouds use 1500, 1460 or 9001.",
-        )
-    frames = 2 * ((profile.mtu or 1500) + ETHERNET_HEADER)
-    for name in ("burst", "bucket"):
-        if getattr(profile, name) is not None and getattr(profile, name) < frames:
-            fix = "A smaller one drops every full packet; leave burst out for the computed one."
-            raise wrong(name, rule=f"must hold two full frames, {frames} bytes", fix=fix)
-    if profile.queue <= 0:
-        raise wrong("queue", rule="must be more than 0 s", fix="20 ms suits most tiers.")
-    if profile.loss and not profile.segmented:
-        raise profile.source.error(
-            "offloads",
-            rule="must be segmented where packets are lost",
-            seen=f'"{profile.offloads}"',
-            fix="Unsegmented, a loss would take up to 64 kB at once.",
-        )
-    for name in profile.between_zones:
-        if name[0] == name[1] and name[0] != ANY_PAIR:
-            raise wrong(
-                "latency",
-                "between_zones",
-                "-".join(name),
-                rule="must name two zones",
-                fix="The round-trip time within a zone is latency.within_zone.",
-            )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from overlaylab.cpu import CpuState, same_quota
 from overlaylab.model import ProfileCheck
+from overlaylab.profile import Profile
 
 GOODPUT_TOLERANCE = 0.01
 BATCHES = 10
@@ -118,6 +121,42 @@ def judge_loaded(client: str, server: str, bound: float, pings: list[float], idl
     return ProfileCheck("rtt-loaded", client, server, bound, median, 0.0, "s", verdict, reason)
 
 
+def cpu_problems(held: CpuState, profile: Profile) -> list[str]:
+    """How a node's CPU differs from what it was told, in words. Fewer vCPUs than the tier has are none: a node
+    cannot be told to have more, and `judge_cpu` records them."""
+    problems = []
+    if profile.vcpus is not None and held.vcpus > profile.vcpus:
+        problems.append(f"{held.vcpus} vCPUs are in use, not {profile.vcpus}")
+    if profile.quota is not None and not same_quota(held.quota, profile.quota):
+        problems.append(
+            f"{'all' if held.quota is None else f'{held.quota:.0%}'} of the vCPUs' time may be used, not {profile.quota:.0%}"
+        )
+    return problems
+
+
+def judge_cpu(held: Mapping[str, CpuState], profile: Profile) -> list[ProfileCheck]:
+    """vcpus and quota of each node, as far as the profile states them."""
+    checks = []
+    for node, state in held.items():
+        if profile.vcpus is not None:
+            verdict, reason = "pass", None
+            if state.vcpus < profile.vcpus:
+                verdict = "not-applicable"
+                reason = f"the node has {state.vcpus}: what the tier's CPUs decide is not to be seen here"
+            elif state.vcpus > profile.vcpus:
+                verdict, reason = "fail", "the others are still in use"
+            checks.append(
+                ProfileCheck("vcpus", node, node, profile.vcpus, state.vcpus, None, "1", verdict, reason)
+            )
+        if profile.quota is not None:
+            verdict = "pass" if same_quota(state.quota, profile.quota) else "fail"
+            measured = 1.0 if state.quota is None else state.quota
+            checks.append(
+                ProfileCheck("quota", node, node, profile.quota, measured, None, "ratio", verdict, None)
+            )
+    return checks
+
+
 def place(check: ProfileCheck) -> tuple[str, str, str]:
     return check.name, check.client_node, check.server_node
 
@@ -131,7 +170,9 @@ def with_history(check: ProfileCheck, earlier: dict[tuple[str, str, str], str]) 
 def show(value: float | None, unit: str) -> str:
     if value is None:
         return "–"
-    return f"{value / 1e6:.2f} Mbit/s" if unit == "bit/s" else f"{value * 1e3:.3f} ms"
+    if unit == "bit/s":
+        return f"{value / 1e6:.2f} Mbit/s"
+    return f"{value * 1e3:.3f} ms" if unit == "s" else f"{value:.4g}"
 
 
 def readable(check: ProfileCheck) -> str:
@@ -139,7 +180,12 @@ def readable(check: ProfileCheck) -> str:
 
     sign = {"pass": "ok", "fail": "FAILED", "not-applicable": "not here"}[check.verdict]
     bound = "at most " if check.name == "rtt-loaded" else ""
-    line = f"{check.name} {check.client_node}→{check.server_node}: {show(check.measured, check.unit)}, {bound}{show(check.expected, check.unit)}"
+    where = check.client_node
+    if check.server_node != check.client_node:
+        where += f"→{check.server_node}"
+    line = (
+        f"{check.name} {where}: {show(check.measured, check.unit)}, {bound}{show(check.expected, check.unit)}"
+    )
     if check.tolerance:
         line += f" ± {show(check.tolerance, check.unit)}"
     return f"{line}: {sign}" + (f" ({check.reason})" if check.reason else "")

@@ -40,3 +40,16 @@ def quantity(text: object, unit: str) -> float:
         raise QuantityError(f"must be a number, a blank and a unit out of {', '.join(spellings)}")
     # Decimal, because 0.966 * 0.001 is not 0.000966 in binary and the value goes into a digest and a table.
     return float(Decimal(form[1]) * factor)
+
+
+def readable(value: float, unit: str) -> str:
+    """A quantity as people write it: ``readable(0.000966, "s")`` is ``0.966 ms``. `quantity` reads it back.
+
+    The three spellings that people compare tiers in: Mbit/s from 1 Mbit/s on, ms below 1 s, bytes below 1 MB.
+    """
+    spelling = {
+        "bit/s": "Mbit/s" if value >= 1e6 else "bit/s",
+        "s": "ms" if value < 1 else "s",
+        "bytes": "GB" if value >= 1e9 else "MB" if value >= 1e6 else "bytes",
+    }[unit]
+    return f"{value / float(UNITS[unit][spelling]):.6g} {spelling}"

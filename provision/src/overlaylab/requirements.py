@@ -27,6 +27,8 @@ OF_CONTAINERS = ("link:bridge", "link:veth", "fs:overlay")
 _QUEUES = ("qdisc:htb", "qdisc:bfifo", "filter:u32")
 """What shaping always uses (``shaping.tc_batch``)."""
 _DELAYS = "qdisc:netem"
+_METERS = ("link:ifb", "qdisc:ingress", "action:mirred")
+"""What shaping what comes in takes besides."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ def of_profile(profile: Profile) -> Needed:
     hard: list[str] = []
     if profile.rate is not None:
         hard += _QUEUES
+        if profile.ingress_metered:
+            hard += _METERS
     if profile.jitter or profile.loss:
         hard += [*_QUEUES, _DELAYS]
     soft = (_DELAYS, *_QUEUES) if profile.within_zone or any(profile.between_zones.values()) else ()

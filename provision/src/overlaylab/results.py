@@ -32,6 +32,7 @@ class Ratio:
     """Overlay over host of the same block, over all blocks that have both.
 
     same: overlay and host differ by no more than the tool's step, so the ratio says nothing.
+    blocks: (overlay's value, host's) of each such block, in the metric's unit; step: the tool's largest among them.
     """
 
     median: float
@@ -39,6 +40,8 @@ class Ratio:
     high: float
     n: int
     same: bool
+    blocks: tuple[tuple[float, float], ...] = ()
+    step: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -139,19 +142,33 @@ def _tables(store: Store, run: StoredRun, headers: HeaderBytes, finished: Set[in
     for row in rows:
         place = (row["placement"], row["direction"], row["client_node"], row["server_node"])
         grouped[row["metric_id"], row["benchmark"], place].append(row)
-    # Where a run has one pair and one direction, saying so in every title helps nobody.
-    places = {place for _, _, place in grouped}
+    wheres = _wheres(store, run)
     return tuple(
-        _table(
-            store,
-            run,
-            own,
-            headers,
-            finished,
-            None if len(places) == 1 else "{}, {}, {} to {}".format(*place),
-        )
-        for (_, _, place), own in grouped.items()
+        _table(store, run, own, headers, finished, wheres[place]) for (_, _, place), own in grouped.items()
     )
+
+
+def _wheres(store: Store, run: StoredRun) -> dict[tuple, str | None]:
+    """Words for each (placement, direction, client, server) of the plan: of what differs within it, no more.
+
+    A pair of nodes is told by their zones where these tell all pairs apart. None where nothing differs.
+    """
+    rows = store.db.execute(
+        "SELECT DISTINCT placement, direction, client_node, server_node FROM trial WHERE run_id = ?",
+        (run.run_id,),
+    )
+    places = [tuple(row) for row in rows]
+    nodes = {place[2:] for place in places}
+    zones = {pair: tuple(run.record.zones.get(node) for node in pair) for pair in nodes}
+    by_zone = len(set(zones.values())) == len(nodes) and all(a and b and a != b for a, b in zones.values())
+    found = {}
+    for placement, direction, *pair in places:
+        ends = zones[tuple(pair)] if by_zone else pair
+        parts = [placement] if len({p[0] for p in places}) > 1 else []
+        parts += [direction] if len({p[1] for p in places}) > 1 else []
+        parts += [f"{ends[0]} to {ends[1]}"] if len(nodes) > 1 else []
+        found[placement, direction, *pair] = ", ".join(parts) or None
+    return found
 
 
 def _table(
@@ -239,6 +256,8 @@ def _ratio(cell: _Cell, host: _Cell | None) -> Ratio | None:
         high=max(ratios),
         n=len(blocks),
         same=cell is not host and step > 0 and difference <= step * STEP_TOLERANCE,
+        blocks=tuple((own[b], base[b]) for b in blocks),
+        step=step,
     )
 
 

@@ -2,36 +2,134 @@
 
 from __future__ import annotations
 
-import re
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from overlaylab import published_precision
 from overlaylab.model import JSON, Variant
 from overlaylab.store import Store
 
-STEP_IN_NOTE = re.compile(r"one step is ([0-9.]+) ")
-"""The tool's step, in the row's unit, as the notes of published.csv state it."""
 ROUNDING = 1.05
 """Published values are rounded: two that are one step apart may differ by a little more."""
 
 
 @dataclass(frozen=True)
-class Published:
-    """One published comparison. ratio: mean of the overlay's rows over the mean of the host's.
+class Pair:
+    """Host and overlay of one publication, on one tier, with one tool and set of parameters.
 
-    same: the two differ by no more than the tool's step. comparable: its overlay MTU is ours or unstated.
-    notes: what published.csv remarks on the rows, ``host: …`` where it concerns the baseline.
+    mtu: the overlay's, bytes, None where it was not printed. Values are in the metric's base unit, one per
+    printed figure. notes: what published.csv remarks on the rows, ``host: …`` where it concerns the baseline.
     """
 
     publication: str
-    source: str
-    """Overlay version, MTU and tool, as far as they were printed."""
-    ratio: float
-    same: bool
-    comparable: bool
-    overlay_value: float
-    host_value: float
+    cloud: str
+    instance: str | None
+    overlay: str
+    mode: str | None
+    version: str | None
+    mtu: int | None
+    tool: str
+    protocol: str
+    metric: str
+    parameters: str | None
+    host_values: tuple[float, ...]
+    overlay_values: tuple[float, ...]
     notes: tuple[str, ...]
+
+    @property
+    def host_value(self) -> float:
+        return statistics.fmean(self.host_values)
+
+    @property
+    def overlay_value(self) -> float:
+        return statistics.fmean(self.overlay_values)
+
+    @property
+    def ratio(self) -> float:
+        """Mean of the overlay's figures over the mean of the host's."""
+        return self.overlay_value / self.host_value
+
+    @property
+    def same(self) -> bool:
+        """The two differ by no more than the tool's step."""
+        apart = abs(self.overlay_value - self.host_value)
+        return 0 < apart <= published_precision.step_of(self) * ROUNDING
+
+    @property
+    def source(self) -> str:
+        """Overlay version, MTU and tool, as far as they were printed."""
+        overlay = [
+            f"{self.overlay} {self.version}" if self.version else None,
+            f"MTU {self.mtu}" if self.mtu else None,
+        ]
+        return ", ".join(filter(None, [*overlay, " ".join(filter(None, (self.tool, self.parameters)))]))
+
+
+@dataclass(frozen=True)
+class Published:
+    """A pair beside something measured here. comparable: its overlay MTU is ours or unstated."""
+
+    pair: Pair
+    comparable: bool
+
+    @property
+    def publication(self) -> str:
+        return self.pair.publication
+
+    @property
+    def source(self) -> str:
+        return self.pair.source
+
+    @property
+    def ratio(self) -> float:
+        return self.pair.ratio
+
+    @property
+    def same(self) -> bool:
+        return self.pair.same
+
+    @property
+    def overlay_value(self) -> float:
+        return self.pair.overlay_value
+
+    @property
+    def host_value(self) -> float:
+        return self.pair.host_value
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.pair.notes
+
+
+def pairs(store: Store, where: str = "TRUE", values: Iterable[object] = ()) -> tuple[Pair, ...]:
+    """Every pair among the published rows that the SQL condition selects, in the order of published.csv.
+
+    Baseline and overlay must come from one publication, tier, tool and set of parameters.
+    """
+    query = f"SELECT * FROM published WHERE tool IS NOT NULL AND ({where})"
+    rows = store.db.execute(query, tuple(values)).fetchall()
+    test = ("publication", "cloud", "instance", "tool", "protocol", "metric", "parameters")
+    about = (*test, "overlay", "mode", "overlay_version", "overlay_mtu_bytes")
+    found = []
+    for key in dict.fromkeys(tuple(row[name] for name in about) for row in rows):
+        named = dict(zip(about, key, strict=True))
+        same_test = [row for row in rows if all(row[name] == named[name] for name in test)]
+        host = [row for row in same_test if row["overlay"] == "host"]
+        own = [row for row in same_test if all(row[name] == named[name] for name in about)]
+        if named["overlay"] == "host" or not host:
+            continue
+        found.append(
+            Pair(
+                **{name: named[name] for name in (*test, "overlay", "mode")},
+                version=named["overlay_version"],
+                mtu=named["overlay_mtu_bytes"],
+                host_values=tuple(row["value"] for row in host),
+                overlay_values=tuple(row["value"] for row in own),
+                notes=_notes(own, "") + _notes(host, "host: "),
+            )
+        )
+    return tuple(found)
 
 
 def published_ratio(
@@ -44,57 +142,18 @@ def published_ratio(
 ) -> tuple[Published, ...]:
     """What was published for a variant on the tier that the profile stands for; empty where nothing was.
 
-    Baseline and overlay must come from one publication, tool and set of parameters. The publications
-    measured without encryption, so an encrypted variant has none.
+    The publications measured without encryption, so an encrypted variant has none.
     """
     if stands_for is None or variant.encrypted or variant.mode is None:
         return ()
-    rows = store.db.execute(
-        "SELECT * FROM published WHERE cloud = ? AND instance IS ? AND metric = ? AND protocol = ?",
-        (stands_for["cloud"], stands_for.get("instance"), metric, protocol),
-    ).fetchall()
-    found = []
-    groups = dict.fromkeys(
-        (r["publication"], r["tool"], r["parameters"], r["overlay_version"], r["overlay_mtu_bytes"])
-        for r in rows
-        if (r["overlay"], r["mode"]) == (variant.overlay, variant.mode)
+    tier = "cloud = ? AND instance IS ? AND metric = ? AND protocol = ?"
+    found = pairs(store, tier, (stands_for["cloud"], stands_for.get("instance"), metric, protocol))
+    return tuple(
+        Published(pair, comparable=pair.mtu is None or pair.mtu == overlay_mtu)
+        for pair in found
+        if (pair.overlay, pair.mode) == (variant.overlay, variant.mode)
     )
-    for publication, tool, parameters, version, mtu in groups:
-        same_test = [
-            r
-            for r in rows
-            if (r["publication"], r["tool"], r["parameters"]) == (publication, tool, parameters)
-        ]
-        own = [
-            r
-            for r in same_test
-            if (r["overlay"], r["mode"], r["overlay_version"], r["overlay_mtu_bytes"])
-            == (variant.overlay, variant.mode, version, mtu)
-        ]
-        host = [r for r in same_test if r["overlay"] == "host"]
-        if not host:
-            continue
-        overlay_value, host_value = (statistics.fmean(r["value"] for r in side) for side in (own, host))
-        source = [f"{variant.overlay} {version}" if version else None, f"MTU {mtu}" if mtu else None]
-        found.append(
-            Published(
-                publication=publication,
-                source=", ".join(filter(None, [*source, " ".join(filter(None, (tool, parameters)))])),
-                ratio=overlay_value / host_value,
-                same=0 < abs(overlay_value - host_value) <= _step([*own, *host]) * ROUNDING,
-                comparable=mtu is None or mtu == overlay_mtu,
-                overlay_value=overlay_value,
-                host_value=host_value,
-                notes=_notes(own, "") + _notes(host, "host: "),
-            )
-        )
-    return tuple(found)
-
-
-def _step(rows: list) -> float:
-    stated = [STEP_IN_NOTE.search(r["note"] or "") for r in rows]
-    return max((float(m.group(1)) for m in stated if m), default=0.0)
 
 
 def _notes(rows: list, whose: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(whose + r["note"] for r in rows if r["note"]))
+    return tuple(dict.fromkeys(whose + row["note"] for row in rows if row["note"]))

@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from overlaylab import database
-from overlaylab.model import JSON, Variant
+from overlaylab import database, results_checks
+from overlaylab.model import Variant
 from overlaylab.results import HOST, HeaderBytes, Report, Row, Table, header_bytes, report
 from overlaylab.results_published import Published
 from overlaylab.store import Store
 
-MISSING = "–"
+MISSING = results_checks.MISSING
 ACCELERATORS = {
     "kvm": "the machine's own CPU, virtualised (KVM)",
     "tcg": "emulated CPU (TCG), no KVM",
@@ -30,12 +30,7 @@ CAVEATS = {
     "and a CPU-bound ratio from here is not a cloud's.",
     "shared-kernel": "CPU-bound ratios are this machine's, not a cloud's.",
 }
-SCALES = {
-    "bit/s": (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3), ("bit/s", 1.0)),
-    "s": (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)),
-    "ratio": (("%", 0.01),),
-}
-VERDICTS = {"pass": "ok", "fail": "FAILED", "not-applicable": "not here"}
+SCALES = results_checks.UNITS
 WORTH_SAYING = 0.005
 """A tool's step is mentioned where it is more than this part of the values."""
 
@@ -69,7 +64,7 @@ def show(
         console.print(grid)
         for line in _under(table):
             console.print(Text(line, "dim"))
-    if not whole.tables:
+    if not whole.tables and whole.run.trials_planned:
         console.print(Text("No trial has given a value yet."))
     console.print()
     if not brief:
@@ -89,7 +84,10 @@ def _heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
     if record.scale != 1:
         yield Text(f"SCALE={record.scale:g}: every duration is {record.scale:g} times the suite's.")
     unfinished = run.state != "done" if provisional is None else provisional
-    if unfinished:
+    if not run.trials_planned:
+        if unfinished:
+            yield Text("Not to its end: what was checked until then.", "yellow")
+    elif unfinished:
         how = {
             "interrupted": " The run was interrupted: ./task lab:resume completes it.",
             "failed": " The run ended with an error.",
@@ -121,7 +119,7 @@ def _grid(table: Table, notes: dict[str, str], short: bool) -> Grid:
     columns = {
         "n": lambda r: str(r.n),
         "median": lambda r: MISSING if r.median is None else number(r.median),
-        "min–max": lambda r: MISSING if r.n < 2 else _span(number(r.low), number(r.high)),
+        "min–max": lambda r: MISSING if r.n < 2 else span(number(r.low), number(r.high)),
     }
     if any(r.ratio for r in rows if r.variant.overlay != HOST):
         columns["ratio to host"] = _ratio
@@ -135,7 +133,7 @@ def _grid(table: Table, notes: dict[str, str], short: bool) -> Grid:
     for title in columns:
         grid.add_column(title, justify="right")
     for row in rows:
-        grid.add_row(_name(row.variant, short), *(cell(row) for cell in columns.values()))
+        grid.add_row(name_of(row.variant, short), *(cell(row) for cell in columns.values()))
     return grid
 
 
@@ -160,11 +158,12 @@ def numbers(table: Table) -> tuple[str, Callable[[float], str]]:
     return unit, lambda value: f"{value / factor:.{decimals}f}"
 
 
-def _span(low: str, high: str) -> str:
+def span(low: str, high: str) -> str:
+    """From the least to the largest, as they are printed."""
     return low if low == high else f"{low}–{high}"
 
 
-def _factor(value: float) -> str:
+def digits(value: float) -> str:
     """A ratio with three digits that matter."""
     if value < 0.1:
         return f"{value:.4f}"
@@ -178,14 +177,14 @@ def _ratio(row: Row) -> str:
         return "1"
     if row.ratio.same:
         return "= (within one step)"
-    low, high = _factor(row.ratio.low), _factor(row.ratio.high)
-    return _factor(row.ratio.median) + (f" ({low}–{high})" if low != high else "")
+    low, high = digits(row.ratio.low), digits(row.ratio.high)
+    return digits(row.ratio.median) + (f" ({low}–{high})" if low != high else "")
 
 
 def _theory(row: Row) -> str:
     if row.variant.overlay == HOST:
         return "1"
-    return MISSING if row.theory is None else _factor(row.theory)
+    return MISSING if row.theory is None else digits(row.theory)
 
 
 def _published(row: Row, table: Table, notes: dict[str, str]) -> str:
@@ -194,14 +193,21 @@ def _published(row: Row, table: Table, notes: dict[str, str]) -> str:
         return "1"
     cells = []
     for one in row.published:
-        text = _note(one, row.variant, table)
-        mark = notes.setdefault(text, chr(ord("a") + len(notes)))
+        mark = mark_of(note_of(one, row.variant, table), notes)
         if one.comparable:
-            cells.append(f"{'=' if one.same else _factor(one.ratio)} {mark}")
+            cells.append(f"{'=' if one.same else digits(one.ratio)} {mark}")
     return ", ".join(cells) or MISSING
 
 
-def _note(one: Published, variant: Variant, table: Table) -> str:
+def mark_of(note: str, notes: dict[str, str]) -> str:
+    """The note's letter, a new one for a new note: a to z, then aa, ab, …"""
+    many, last = divmod(len(notes), 26)
+    letter = chr(ord("a") + last)
+    return notes.setdefault(note, letter if not many else chr(ord("a") + many - 1) + letter)
+
+
+def note_of(one: Published, variant: Variant, table: Table) -> str:
+    """Where a published ratio comes from, and what is wrong or particular about it."""
     parts = [f"published: {one.publication}, {one.source}"]
     if one.same:
         unit, factor = next(
@@ -211,7 +217,7 @@ def _note(one: Published, variant: Variant, table: Table) -> str:
         parts.append(f"=: {values} is within one step of the tool")
     if not one.comparable:
         parts.append(
-            f"{_name(variant, False)} kept {_factor(one.ratio)} there, at another overlay MTU than here"
+            f"{name_of(variant, False)} kept {digits(one.ratio)} there, at another overlay MTU than here"
         )
     return "; ".join([*parts, *one.notes])
 
@@ -225,7 +231,7 @@ def _under(table: Table) -> Iterable[str]:
     left_out: dict[int, list[str]] = {}
     for row in table.rows:
         if row.left_out and row.variant.overlay != HOST:
-            left_out.setdefault(row.left_out, []).append(_name(row.variant, False))
+            left_out.setdefault(row.left_out, []).append(name_of(row.variant, False))
     for count, names in left_out.items():
         blocks = (
             "1 block has no host value and is" if count == 1 else f"{count} blocks have no host value and are"
@@ -243,7 +249,7 @@ def _footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
                 yield f"   {count} × {reason}"
     if whole.checks:
         yield f"Profile {record.profile}, sent by one node and counted at the other:"
-        yield from map(_check, whole.checks)
+        yield from (f"   {results_checks.line(check)}" for check in whole.checks)
     yield from _evidence(whole)
     yield from (f"{mark}  {text}." for text, mark in notes.items())
     if whole.tables:
@@ -268,29 +274,11 @@ def _evidence(whole: Report) -> Iterable[str]:
         )
     for (variant, kind), (held, taken) in whole.evidence.items():
         if held < taken:
-            yield f"   {_name(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
+            yield f"   {name_of(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
 
 
-def _check(check: JSON) -> str:
-    values = [v for v in (check["measured"], check["expected"]) if v is not None]
-    names = SCALES.get(check["unit"], ((check["unit"], 1.0),))
-    unit, factor = next(((n, f) for n, f in names if values and max(values) >= f), names[-1])
-    measured, expected, tolerance = (
-        MISSING if check[k] is None else f"{check[k] / factor:.4g}"
-        for k in ("measured", "expected", "tolerance")
-    )
-    # A tolerance of zero marks a bound.
-    asked = f"at most {expected}" if check["tolerance"] == 0 else expected
-    if check["tolerance"]:
-        asked += f" ± {tolerance}"
-    reason = "" if check["reason"] is None else f" ({check['reason']})"
-    pair = f"{check['client_node']} to {check['server_node']}"
-    return (
-        f"   {check['name']} {pair}: {measured} {unit}, asked {asked}: {VERDICTS[check['verdict']]}{reason}"
-    )
-
-
-def _name(variant: Variant, short: bool) -> str:
+def name_of(variant: Variant, short: bool) -> str:
+    """``weave fastdp encrypted``; short: without the overlay's name."""
     parts = [variant.mode or variant.overlay, "encrypted" if variant.encrypted else ""]
     if variant.mode is not None and not short:
         parts.insert(0, variant.overlay)
@@ -308,6 +296,17 @@ def runs_table(store: Store) -> Grid:
     for row in rows:
         overlays = dict.fromkeys(v["overlay"] for v in json.loads(row["variants"]))
         trials = f"{row['trials_ok']} of {row['trials_planned']}"
+        if not row["trials_planned"]:
+            trials = _checks_of(store, row["run_id"])
         about = ", ".join(row[n] for n in ("suite", "cluster", "profile"))
         grid.add_row(row["run_id"], row["state"], about, row["accelerator"], " ".join(overlays), trials)
     return grid
+
+
+def _checks_of(store: Store, run_id: str) -> str:
+    """``19 of 21 checks``: of a run that is nothing but checks of its profile, those that passed."""
+    (passed, total) = store.db.execute(
+        "SELECT count(*) FILTER (WHERE verdict = 'pass'), count(*) FROM profile_check WHERE run_id = ?",
+        (run_id,),
+    ).fetchone()
+    return f"{passed} of {total} checks"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import shlex
 import time
 from collections.abc import Callable
@@ -19,8 +20,8 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
-from overlaylab.plan import HOST, cells
-from overlaylab.progress import remember
+from overlaylab.plan import HOST, cells, overhead_key, pairs
+from overlaylab.progress import readable, remember
 from overlaylab.providers import Provider, Say
 from overlaylab.shaper import Shaper
 from overlaylab.ssh import Node
@@ -68,9 +69,12 @@ class Runner:
         shaper: Shaper,
         say: Say,
         on_block: Callable[[int], None] = lambda block: None,
+        fills_bucket: bool = True,
     ) -> None:
         self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
         self.say, self.on_block = say, on_block
+        self.fills_bucket = fills_bucket
+        """Before each trial; a suite that looks at the long run leaves it as the trial before did."""
         self.nodes = provider.nodes
         self.clock = Clock()
         self._versions: dict[str, str] = {}
@@ -93,7 +97,10 @@ class Runner:
 
     async def _verify_profile(self) -> None:
         """Once per run, on the host network: baseline RTT, then all checks of the profile in force."""
-        self.say(f"verifying profile {self.shaper.profile.name} on the host network (about 25 s)")
+        pairs = math.comb(len(self.nodes), 2)
+        self.say(
+            f"verifying profile {self.shaper.profile.name} on the host network (about {readable(5 + 20 * pairs)})"
+        )
         await self.provider.enter(Variant(HOST))
         await self._read_underlay_mtus()
         checks = await self.shaper.prove(self.say)
@@ -125,29 +132,35 @@ class Runner:
                 self.say(f"  {error}; entering the variant again")
 
     async def _cell(self, cell: list[tuple[int, PlannedTrial]], done: set[int], place: str) -> None:
-        first = cell[0][1]
-        variant = first.variant
+        variant = cell[0][1].variant
         started = time.monotonic()
         entered = await self.provider.enter(variant)
         self.clock.reverts.append(entered.revert)
-        client, server = self.nodes[first.client_node], self.nodes[first.server_node]
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
-        target = await self._status(server)
         began = time.monotonic()
         self.clock.setup += began - started
 
         in_trials = 0.0
-        point = await self._first_point(client, server, target, variant, self._servers(cell))
-        todo = [(trial_id, trial) for trial_id, trial in cell if trial_id not in done]
-        for trial_id, trial in todo:
-            result, point = await self._trial(trial_id, trial, client, server, target, variant, point, wrong)
-            done.add(trial_id)
-            in_trials += result.duration or 0.0
-            self.say(f"  {place} {variant_name(variant)} {trial.benchmark}: {_outcome(result)}")
+        between = pairs(cell)
+        for (client_node, server_node), trials in between:
+            todo = [(trial_id, trial) for trial_id, trial in trials if trial_id not in done]
+            if not todo:
+                continue
+            client, server = self.nodes[client_node], self.nodes[server_node]
+            target = await self._status(server)
+            point = await self._first_point(client, server, target, variant, self._servers(trials))
+            where = "" if len(between) == 1 else f", {client_node} to {server_node}"
+            for trial_id, trial in todo:
+                result, point = await self._trial(
+                    trial_id, trial, client, server, target, variant, point, wrong
+                )
+                done.add(trial_id)
+                in_trials += result.duration or 0.0
+                self.say(f"  {place} {variant_name(variant)} {trial.benchmark}{where}: {_outcome(result)}")
         self.clock.trials += in_trials
         self.clock.harness += time.monotonic() - began - in_trials
         remember(
-            f"cell-overhead-{variant.overlay}-{self.provider.accelerator}",
+            overhead_key(variant, self.provider.accelerator, len(between)),
             time.monotonic() - started - in_trials,
         )
         await self.provider.renew()
@@ -187,6 +200,8 @@ class Runner:
     ) -> tuple[TrialResult, Point]:
         tool = benchmarks.load(trial.tool)
         version = await self._version(tool, client)
+        if self.fills_bucket:
+            await self.shaper.fill_bucket()
         argv = tool.client_argv(target["endpoint_address"], trial.parameters, trial.direction)
         limit = tool.timeout(trial.parameters)
         started_at = now()
@@ -207,7 +222,10 @@ class Runner:
             *(replace(item, phase="after") for item in after.evidence),
             Evidence(client.name, "settings", "before", not wrong, {}, {}, wrong),
         ]
-        if self.shaper.profile.segmented:
+        mode = overlays.load(variant.overlay).modes[variant.key]
+        # Plain traffic that a NIC segments passes the qdisc in super-packets, which it counts rightly and the
+        # receiver's NIC does not.
+        if self.shaper.profile.segmented or (self.shaper.profile.tunnels_segmented and mode.header_bytes):
             sender, receiver = (
                 (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
             )
@@ -228,7 +246,12 @@ class Runner:
             stderr=done.stderr,
             tool_version=version,
             samples=samples,
-            node_state={name: {"before": first, "after": last} for name, (first, last) in states.items()},
+            node_state={
+                name: {"before": first, "after": last, "bucket_filled": self.fills_bucket}
+                if "bucket" in last
+                else {"before": first, "after": last}
+                for name, (first, last) in states.items()
+            },
             overlay_version=after.status.get("version"),
             overlay_mtu=after.status.get("overlay_mtu"),
             underlay_mtu=self._underlay_mtu(client),
@@ -248,7 +271,7 @@ class Runner:
     async def _first_point(
         self, client: Node, server: Node, target: JSON, variant: Variant, wanted: dict
     ) -> Point:
-        """The proof before a cell's first trial, while the other node starts its servers: a second each."""
+        """The proof before a pair's first trial, while the other node starts its servers: a second each."""
         (found, status), _ = await asyncio.gather(
             self._prove(client, target, variant), servers.start(server, wanted)
         )

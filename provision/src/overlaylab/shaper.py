@@ -5,18 +5,23 @@ from __future__ import annotations
 import asyncio
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from overlaylab import servers, shaping, shaping_readback, theory
+from overlaylab import host_checks, servers, shaping, shaping_readback, shaping_scripts, theory
 from overlaylab.benchmarks import base as benchmarks
+from overlaylab.cpu import CpuHolder
 from overlaylab.errors import NodeError, UserError
 from overlaylab.evidence import idle_share, read_state, state_script
-from overlaylab.model import ProfileCheck
+from overlaylab.inventory import EXTERNAL
+from overlaylab.model import JSON, ProfileCheck
 from overlaylab.parsers import ParseError
 from overlaylab.profile import Profile
 from overlaylab.profile_checks import (
     Rtt,
+    cpu_problems,
+    judge_cpu,
     judge_goodput,
     judge_loaded,
     judge_rtt,
@@ -28,7 +33,10 @@ from overlaylab.profile_checks import (
     show,
     with_history,
 )
+from overlaylab.providers import Provider
 from overlaylab.ssh import Nodes
+
+T = TypeVar("T")
 
 RTT_PINGS = 500
 RTT_INTERVAL = 0.002
@@ -41,6 +49,12 @@ ROUNDS = 5
 """How often the delay is measured, and corrected in between."""
 LOADED_PING_INTERVAL = 0.2
 """Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows."""
+LOADED_AFTER, LOADED_SECONDS = 1.0, 4
+"""Seconds until the pings begin, and that the transfer beside them takes."""
+MACHINE_FULL, MACHINE_AT_REST = 0.2, 0.8
+"""Idle shares of the CPUs of the machine that the nodes run on: a transfer that leaves less than the first on a
+machine that has more than the second without it has filled the machine, though the nodes call themselves idle:
+QEMU's own threads work for them beside the emulated CPUs."""
 ATTEMPTS = 3
 """How often the whole proof of a profile is tried before it has failed."""
 GOODPUT = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": 5201}
@@ -52,12 +66,16 @@ of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
 class Shaper:
     """One profile on the nodes of one inventory.
 
+    machine: reads (idle, all) CPU ticks of the machine that the nodes run on; None: it is not this one.
+    cpu: holds the nodes to vCPUs and quota; None: nobody does, which only a test may want.
     baseline: {pair of node names: RTT in s without the delay that is added}, measured once per run on this
     accelerator: a profile's latency is a target, and only what lacks to it is added. See `calibrate`.
     """
 
     nodes: Nodes
     profile: Profile
+    cpu: CpuHolder | None = None
+    machine: Callable[[], tuple[int, int]] | None = host_checks.read_stat
     baseline: dict[frozenset[str], float] = field(default_factory=dict)
     idle: dict[frozenset[str], float] = field(default_factory=dict)
 
@@ -73,11 +91,15 @@ class Shaper:
         async def one(name: str) -> bool:
             told = self.told(name)
             script = (
-                shaping.clear_script(told.interface) if self.profile.is_none else shaping.apply_script(told)
+                shaping_scripts.clear_script(told.interface)
+                if self.profile.is_none
+                else shaping_scripts.apply_script(told, self._after_reboot())
             )
             return (await self.nodes[name].sh(script)).stdout.split()[-1:] == ["changed"]
 
-        return dict(zip(self.nodes, await asyncio.gather(*map(one, self.nodes)), strict=True))
+        changed = await self._on_each(one)
+        await self._hold_cpu()
+        return changed
 
     async def apply_and_read_back(self) -> dict[str, list[str]]:
         """Apply on every node and read back what is in force, in one exchange; {node: problems in words}."""
@@ -85,18 +107,45 @@ class Shaper:
         async def one(name: str) -> list[str]:
             told = self.told(name)
             # Not `( … ) || exit`: sh ignores `set -e` in what stands before ||, so a failing tc would go unseen.
-            script = f"( {shaping.apply_script(told)} ) >/dev/null\n[ $? = 0 ] || exit 1\n{shaping_readback.readback_script(told.interface)}"
+            script = f"( {shaping_scripts.apply_script(told, self._after_reboot())} ) >/dev/null\n[ $? = 0 ] || exit 1\n{shaping_readback.readback_script(told.interface)}"
             return shaping_readback.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
 
         if self.profile.is_none:
             return {name: [] for name in self.nodes}
-        return dict(zip(self.nodes, await asyncio.gather(*map(one, self.nodes)), strict=True))
+        found = await self._on_each(one)
+        await self._hold_cpu()
+        if self.cpu is not None and self._holds_cpu:
+            for name, held in (await self.cpu.held()).items():
+                found[name] += cpu_problems(held, self.profile)
+        return found
 
     async def clear(self) -> None:
         """Take any profile away; none is no error."""
-        await asyncio.gather(
-            *(self.nodes[name].sh(shaping.clear_script(self.told(name).interface)) for name in self.nodes)
+        await self._on_each(
+            lambda name: self.nodes[name].sh(shaping_scripts.clear_script(self.told(name).interface))
         )
+        if self.cpu is not None:
+            await self.cpu.hold(None, None)
+
+    async def fill_bucket(self) -> None:
+        """Let every node's bucket be full again; nothing where the profile has one rate."""
+        if self.profile.sustained is not None:
+            await self.nodes.sh(shaping_scripts.FILL_BUCKET)
+
+    @property
+    def _holds_cpu(self) -> bool:
+        return (self.profile.vcpus, self.profile.quota) != (None, None)
+
+    async def _hold_cpu(self) -> None:
+        """Also where the profile holds nothing: the one before it may have."""
+        if self.cpu is not None:
+            await self.cpu.hold(self.profile.vcpus, self.profile.quota)
+
+    def _after_reboot(self) -> str:
+        return "" if self.cpu is None else self.cpu.after_reboot(self.profile.vcpus, self.profile.quota)
+
+    async def _on_each(self, what: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+        return dict(zip(self.nodes, await asyncio.gather(*map(what, self.nodes)), strict=True))
 
     # -- verifying --------------------------------------------------------------------------------
 
@@ -203,6 +252,8 @@ class Shaper:
         for attempt in range(1, ATTEMPTS + 1):
             await self.clear()
             checks = await self.calibrate()
+            if self.cpu is not None:
+                checks += judge_cpu(await self.cpu.held(), self.profile)
             if self.profile.rate is not None:
                 checks += await self._verify()
             checks = [with_history(check, earlier) for check in checks]
@@ -222,9 +273,12 @@ class Shaper:
             idle = self.idle[frozenset((client, server))]
             pair = (self.nodes[client], self.nodes[server])
             await asyncio.gather(*(servers.start(node, self._iperf3()) for node in pair))
-            forth, loaded = await self._goodput(client, server, idle)
-            back, _ = await self._goodput(server, client, None)
-            checks += [forth, loaded, back]
+            await self.fill_bucket()
+            checks.append(await self._goodput(client, server))
+            await self.fill_bucket()
+            checks.append(await self._loaded(client, server, idle))
+            await self.fill_bucket()
+            checks.append(await self._goodput(server, client))
             await asyncio.gather(*map(servers.stop, pair))
         return checks
 
@@ -232,44 +286,79 @@ class Shaper:
         tool = benchmarks.load("iperf3")
         return {"iperf3": (tool.server_argv(GOODPUT), tool.server_port(GOODPUT))}
 
-    async def _goodput(
-        self, client: str, server: str, idle: float | None
-    ) -> tuple[ProfileCheck, ProfileCheck | None]:
-        """Goodput client to server against the header arithmetic; where `idle` is given, loaded RTT too."""
-        tool = benchmarks.load("iperf3")
+    async def _goodput(self, client: str, server: str) -> ProfileCheck:
+        """Goodput client to server against the header arithmetic."""
         told = self.told(client)
         rate = told.rate or 0
         mtu = told.mtu or shaping.DEFAULT_MTU
         # What counts beyond the L2 frame takes its share of the rate too.
         frame = mtu + shaping.ETHERNET
         expected = theory.goodput_theory(rate, mtu, 0) * frame / (frame + told.overhead)
-        states = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
-        argv = shlex.join(tool.client_argv(self._address(server), GOODPUT))
-        transfer = self.nodes[client].sh(argv, check=False, timeout=tool.timeout(GOODPUT))
-        pings = None
-        if idle is None:
-            done = await transfer
-        else:
-            count = int((GOODPUT["duration"] - 0.5) / LOADED_PING_INTERVAL)
+        above = (rate - (told.sustained or 0)) / 8 * (GOODPUT["duration"] + GOODPUT["omit"])
+        if told.bucket is not None and told.bucket < above:
+            reason = (
+                "the bucket is empty before its rate can be told; ./task bench:profiles looks at both rates"
+            )
+            return ProfileCheck(
+                "goodput", client, server, expected, None, None, "bit/s", "not-applicable", reason
+            )
+        before = self.machine() if self.machine else None
+        measured, idle_cpu = await self._transfer(client, server, GOODPUT)
+        after = self.machine() if self.machine else None
+        check = judge_goodput(client, server, expected, measured, idle_cpu)
+        if check.verdict == "fail" and await self._filled(before, after):
+            check = judge_goodput(client, server, expected, measured, 0.0)
+        return check
 
-            async def later() -> list[float]:
-                await asyncio.sleep(GOODPUT["omit"] + 0.5)
-                return await self.rtts(client, server, count, LOADED_PING_INTERVAL)
+    async def _loaded(self, client: str, server: str, idle: float) -> ProfileCheck:
+        """RTT while the rate is used up, by a transfer of its own: a second command on a node that sends costs it a
+        login, which an emulated CPU takes from the goodput. idle: the pair's RTT in s without traffic."""
+        told = self.told(client)
+        assert told.rate
+        parameters = {**GOODPUT, "duration": LOADED_SECONDS, "omit": 0}
 
-            done, pings = await asyncio.gather(transfer, later())
-        after = [read_state(d.stdout) for d in (await self.nodes.sh(state_script(told.interface))).values()]
-        # A node that was never idle has 0.0, which is no missing value.
-        idle_cpu = min((share for share in map(idle_share, states, after) if share is not None), default=0.0)
+        async def later() -> list[float]:
+            await asyncio.sleep(LOADED_AFTER)
+            count = int((LOADED_SECONDS - LOADED_AFTER) / LOADED_PING_INTERVAL)
+            return await self.rtts(client, server, count, LOADED_PING_INTERVAL)
+
+        (_, idle_cpu), pings = await asyncio.gather(self._transfer(client, server, parameters), later())
+        bound = idle + self.profile.queue + told.burst * 8 / told.rate
+        return judge_loaded(client, server, bound, pings, idle_cpu)
+
+    async def _transfer(self, client: str, server: str, parameters: JSON) -> tuple[float, float]:
+        """TCP goodput in bit/s, and the share of its CPU that the busier node had left meanwhile."""
+        tool = benchmarks.load("iperf3")
+        script = state_script(self.told(client).interface)
+        states = [read_state(d.stdout) for d in (await self.nodes.sh(script)).values()]
+        argv = shlex.join(tool.client_argv(self._address(server), parameters))
+        done = await self.nodes[client].sh(argv, check=False, timeout=tool.timeout(parameters))
+        after = [read_state(d.stdout) for d in (await self.nodes.sh(script)).values()]
         try:
-            samples = tool.parse(done.stdout, done.stderr, done.exit_code, GOODPUT)
+            samples = tool.parse(done.stdout, done.stderr, done.exit_code, parameters)
         except ParseError as error:
             raise NodeError(f"iperf3 from {client} to {server}: {error}") from error
+        # A node that was never idle has 0.0, which is no missing value.
+        idle = min((share for share in map(idle_share, states, after) if share is not None), default=0.0)
         measured = next(s.value for s in samples if s.metric == "goodput" and s.t_start is None)
-        goodput = judge_goodput(client, server, expected, measured, idle_cpu)
-        if pings is None or idle is None:
-            return goodput, None
-        bound = idle + self.profile.queue + told.burst * 8 / rate
-        return goodput, judge_loaded(client, server, bound, pings, idle_cpu)
+        return measured, self.spare_cpu(idle)
+
+    async def _filled(self, before: tuple[int, int] | None, after: tuple[int, int] | None) -> bool:
+        """Whether what happened between two readings filled the machine, and nothing else did."""
+        if before is None or after is None or self.machine is None:
+            return False
+        if host_checks.idle_share(before, after) >= MACHINE_FULL:
+            return False
+        resting = self.machine()
+        await asyncio.sleep(1)
+        return host_checks.idle_share(resting, self.machine()) > MACHINE_AT_REST
+
+    def spare_cpu(self, idle: float) -> float:
+        """Of the CPU time that a node may use, the share that it left; idle: of all time, as the node counts it.
+
+        What a quota withholds looks idle to a node: at a fifth, one that never rests is idle four fifths.
+        """
+        return max(0.0, 1 - (1 - idle) / (self.profile.quota or 1.0))
 
     def _pairs(self) -> list[tuple[str, str]]:
         names = list(self.nodes)
@@ -283,6 +372,12 @@ class Shaper:
 
     def _spec(self, name: str):
         return self.nodes[name].spec
+
+
+def on_nodes(provider: Provider, profile: Profile) -> Shaper:
+    """The profile on a provider's nodes, which run on this machine unless they are somebody else's."""
+    elsewhere = provider.inventory.provider == EXTERNAL
+    return Shaper(provider.nodes, profile, provider.cpu, machine=None if elsewhere else host_checks.read_stat)
 
 
 def problems(found: dict[str, list[str]]) -> str | None:

@@ -129,6 +129,7 @@ class Store:
         """Id of the newest run on cluster that still has a plan to complete."""
         return self._scalar(
             "SELECT run_id FROM _run WHERE cluster = ? AND state IN (?, ?, ?)"
+            " AND EXISTS (SELECT 1 FROM _trial WHERE _trial.run_id = _run.run_id)"  # else it has no plan
             " ORDER BY created_at DESC, run_id DESC LIMIT 1",
             (cluster, *UNFINISHED),
         )

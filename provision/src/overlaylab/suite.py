@@ -34,12 +34,16 @@ class BenchmarkSpec:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named list of benchmarks. blocks: how often the whole is repeated; digest: SHA-256 in hex."""
+    """A named list of benchmarks. blocks: how often the whole is repeated; digest: SHA-256 in hex.
+
+    fills_bucket: on a tier of two rates, every trial begins with a full bucket.
+    """
 
     name: str
     description: str
     blocks: int
     benchmarks: tuple[BenchmarkSpec, ...]
+    fills_bucket: bool
     digest: str
     source: Document = field(repr=False, compare=False)
 
@@ -83,7 +87,8 @@ def read_suite(path: Path) -> Suite:
                 fix="Results are told apart by it: give each its own.",
             )
     data = document.data
-    return Suite(path.stem, data["description"], data["blocks"], benchmarks, document.digest, document)
+    fills = data.get("bucket", "full") == "full"
+    return Suite(path.stem, data["description"], data["blocks"], benchmarks, fills, document.digest, document)
 
 
 def _benchmark(document: Document, index: int) -> BenchmarkSpec:

@@ -43,6 +43,7 @@ class Lab:
             "SUITE",
             "CLUSTER",
             "PROVIDER",
+            "PROFILES",
         ):
             if name not in environment:
                 self.environment.pop(name, None)
@@ -117,7 +118,9 @@ class Cluster:
     """The nodes of cluster pair, driven from within a test."""
 
     def __init__(self, provider: str) -> None:
-        self.provider = named.make(provider, "pair", print, underlay_mtu=1500)
+        # Containers have their vCPUs for life: those that `lab:host` gives them under TIER.
+        limits = {"vcpus": load_profile(TIER).vcpus} if provider == "lxc" else {}
+        self.provider = named.make(provider, "pair", print, underlay_mtu=1500, **limits)
         self.inventory = self.provider.folder / "inventory.yml"
 
     def do(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:

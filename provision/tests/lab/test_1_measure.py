@@ -19,7 +19,7 @@ def measured(lab_in):
 
 def test_profile_was_verified_by_sending_and_counting(measured) -> None:
     checks = measured.query("SELECT name, verdict, expected, measured FROM profile_check")
-    assert {name for name, *_ in checks} == {"rtt-baseline", "rtt-idle", "rtt-loaded", "goodput"}
+    assert {name for name, *_ in checks} == {"rtt-baseline", "rtt-idle", "rtt-loaded", "goodput", "vcpus"}
     assert {verdict for _, verdict, *_ in checks} <= {"pass", "not-applicable"}
     goodputs = [(expected, found) for name, _, expected, found in checks if name == "goodput"]
     assert len(goodputs) == 2, "both directions"

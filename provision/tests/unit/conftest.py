@@ -28,6 +28,8 @@ VARIABLES = [
     "MODES",
     "ARGUMENTS",
     "PROFILE",
+    "PROFILES",
+    "GROUP",
     "CLUSTER",
     "INVENTORY",
     "SUITE",

@@ -52,7 +52,10 @@ class Namespace:
             time.sleep(0.01)
         self.sh(
             """
-            mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /run
+            mount -t sysfs sysfs /sys
+            for folder in /run /var/lib /etc/systemd/system; do
+                [ ! -d $folder ] || mount -t tmpfs tmpfs $folder
+            done
             for which in all default; do  # router solicitations would be traffic that nobody sent
                 [ ! -e /proc/sys/net/ipv6 ] || echo 1 >/proc/sys/net/ipv6/conf/$which/disable_ipv6
             done

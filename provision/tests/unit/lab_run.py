@@ -92,7 +92,11 @@ class Shaper:
     def __init__(self, profile=A1) -> None:
         self.profile = profile
         self.checks = [PASSED]
+        self.filled = 0
         self.problems: dict[str, list[str]] = {"node1": [], "node2": []}
+
+    async def fill_bucket(self) -> None:
+        self.filled += 1
 
     async def prove(self, say) -> list[ProfileCheck]:
         return self.checks

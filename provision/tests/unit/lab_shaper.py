@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from ipaddress import IPv4Address
 
 from lab_builders import inventory
 from lab_fakes import Counters, FakeNodes, iperf3, ping
 
-from overlaylab import shaping, shaping_readback
+from overlaylab import shaping, shaping_readback, shaping_scripts
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
 
@@ -24,19 +25,45 @@ def readback(shaped: shaping.NodeShaping, **changes) -> str:
     """What a node prints on which `shaped` is in force, but for `changes`."""
     qdiscs = [{"kind": "htb" if shaped.queueing else "noqueue", "root": True, "handle": "1:"}]
     qdiscs += [
-        {"kind": "netem", "parent": f"1:{0x10 + n:x}", "options": {"delay": {"delay": zone.delay}}}
-        for n, zone in enumerate(shaped.zones)
-        if zone.delay
+        {
+            "kind": "netem",
+            "parent": f"1:{n:x}",
+            "options": {
+                "delay": {"delay": peer.delay, "jitter": peer.jitter},
+                "loss-random": {"loss": peer.loss},
+            },
+        }
+        for n, peer in enumerate(shaped.peers, 0x10)
+        if peer.impaired
     ]
-    seen = {"digest": shaped.digest, "mtu": 1500, "offloads_on": "", "qdisc": qdiscs} | changes
-    rate = f"{(shaped.rate or shaping.UNCAPPED) / 1e3:.0f}Kbit"
-    return f"{json.dumps(seen)}\n{shaping_readback._CUT}\nclass htb 1:1 root rate {rate} ceil {rate}\n"
+    rate = shaped.rate or shaping.UNCAPPED
+    qdiscs += [
+        {
+            "kind": "bfifo",
+            "parent": f"{n:x}:" if peer.impaired else f"1:{n:x}",
+            "options": {"limit": shaped.queue_at(rate)},
+        }
+        for n, peer in enumerate(shaped.peers, 0x10)
+    ]
+    seen = {"digest": shaped.digest, "mtu": 1500, "offloads_on": "", "kept": "1", "qdisc": qdiscs} | changes
+    printed = f"rate {rate / 1e3:.0f}Kbit ceil {rate / 1e3:.0f}Kbit"
+    classes = [f"class htb 1:1 root {printed}"]
+    classes += [
+        f"class htb 1:{n:x} parent 1:1 leaf 10: prio 0 {printed}" for n, _ in enumerate(shaped.peers, 0x10)
+    ]
+    filters = [
+        f"filter parent 1: protocol ip pref 10 u32 flowid 1:{n:x} not_in_hw\n"
+        f"  match {int(IPv4Address(peer.address)):08x}/ffffffff at 16"
+        for n, peer in enumerate(shaped.peers, 0x10)
+    ]
+    cut = f"\n{shaping_readback._CUT}\n"
+    return cut.join([json.dumps(seen), "\n".join(classes), "\n".join(filters), ""])
 
 
 def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
     """On nodes where everything goes right, but for `answers`."""
     nodes = FakeNodes(inventory(*zones), {})
-    found = Shaper(nodes, profile, {PAIR: BASELINE})
+    found = Shaper(nodes, profile, machine=None, baseline={PAIR: BASELINE})
     nodes.answers |= {
         PING: ping([BASELINE + 0.0005] * 200),
         IPERF3: iperf3(THEORY),
@@ -55,7 +82,7 @@ def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
 class Network:
     """Answers pings: `bare` s, what netem adds on each node, and `cost` s where netem adds anything.
 
-    bare may be a list: the RTTs of ping after ping. Loaded pings (17 of them) take `loaded` s.
+    bare may be a list: the RTTs of ping after ping. Loaded pings (15 of them) take `loaded` s.
     """
 
     def __init__(
@@ -67,8 +94,8 @@ class Network:
         """Round-trip delay in force, s, ping after ping."""
 
     def __call__(self, script: str) -> str:
-        if "-c 17" in script:
-            return ping([self.loaded] * 17)
+        if "-c 15" in script:
+            return ping([self.loaded] * 15)
         added = sum(map(self._delay, self.found.nodes.values()))
         self.delays.append(added)
         return ping([rtt + added + (self.cost if added else 0.0) for rtt in self.bare])
@@ -79,7 +106,7 @@ class Network:
         for script in reversed(node.log):
             if "tc -batch" in script:
                 return sum(float(us) * 1e-6 for us in re.findall(r"netem delay (\d+)us", script))
-            if script == shaping.clear_script("eth1"):
+            if script == shaping_scripts.clear_script("eth1"):
                 return 0.0
         return 0.0
 

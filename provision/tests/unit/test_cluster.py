@@ -1,5 +1,7 @@
 """Clusters and routes. Wrong ones: test_documents_golden.py."""
 
+import itertools
+import re
 from ipaddress import IPv4Interface, IPv4Network
 
 import pytest
@@ -7,7 +9,8 @@ import pytest
 from overlaylab.cluster import check_routes, load_cluster
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
-from overlaylab.paths import CLUSTERS
+from overlaylab.paths import CLUSTERS, ROOT
+from overlaylab.providers import lxc_config
 from overlaylab.routes import overlapping_route
 
 
@@ -58,3 +61,22 @@ def test_the_labs_own_bridge_is_no_obstacle() -> None:
     check_routes(load_cluster("pair"), routes, {"virbr2"})
     with pytest.raises(UserError, match=r"vagrant/clusters/pair.yml:\d+: underlay.network: must not overlap"):
         check_routes(load_cluster("pair"), routes)
+
+
+def test_no_cluster_shares_a_network_with_another_or_with_the_management_of_nodes() -> None:
+    """All of them can be up at once, whichever provider has made them."""
+    vagrantfile = (ROOT / "vagrant" / "Vagrantfile").read_text()
+    networks = [
+        lxc_config.MANAGEMENT_NETWORK,
+        IPv4Network(re.findall(r'management_network_address = "(.+)"', vagrantfile)[0]),
+        *(load_cluster(name).underlay for name in names_in(CLUSTERS)),
+    ]
+    assert [pair for pair in itertools.combinations(networks, 2) if pair[0].overlaps(pair[1])] == []
+
+
+@pytest.mark.parametrize(("name", "zones"), [("pair-zones", ("a", "b")), ("three-zones", ("a", "b", "c"))])
+def test_clusters_of_several_zones(name: str, zones: tuple[str, ...]) -> None:
+    spec = load_cluster(name)
+    assert tuple(node.zone for node in spec.nodes) == zones
+    assert [(n.memory_mib, n.cpus, n.cpus_without_kvm) for n in spec.nodes] == [(1024, 2, 1)] * len(zones)
+    assert len(lxc_config.underlay_bridge(name)) <= 15

@@ -21,6 +21,7 @@ class Provider(Lab):
 
     prepared = 0
     left = 0
+    cpu = None
 
     @property
     def inventory(self):
@@ -39,8 +40,8 @@ class Provider(Lab):
 @pytest.fixture
 def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
     made = Provider()
-    monkeypatch.setattr(measure, "provider_for", lambda asked: made)
-    monkeypatch.setattr(measure, "Shaper", lambda nodes, profile: Shaper(profile))
+    monkeypatch.setattr(measure, "provider_for", lambda asked, chosen=None: made)
+    monkeypatch.setattr(measure, "on_nodes", lambda provider, profile: Shaper(profile))
     return made
 
 

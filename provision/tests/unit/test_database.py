@@ -13,6 +13,7 @@ import pytest
 
 from overlaylab import database, paths
 from overlaylab.errors import UserError
+from overlaylab.model import ProfileCheck
 from overlaylab.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
@@ -197,6 +198,25 @@ def test_an_older_file_is_copied_then_migrated(tmp_path):
         "lab.sqlite",
         f"lab.sqlite.v{NEWEST}-1.bak",
     ]
+
+
+def test_checks_of_an_older_file_have_no_interval(tmp_path):
+    path = tmp_path / "lab.sqlite"
+    old = database.open_database(path, create=True, migrations_folder=first_migrations(tmp_path, 2))
+    with Store(old, path) as store:
+        run_id = store.begin_run(maker.RUN, ())
+        store.db.execute(
+            "INSERT INTO _profile_check (run_id, recorded_at, name, client_node, server_node, unit, verdict)"
+            " VALUES (?, 'then', 'goodput', 'node1', 'node2', 'bit/s', 'pass')",
+            (run_id,),
+        )
+    with Store.open(path) as store:
+        store.add_profile_check(
+            run_id,
+            ProfileCheck("loss", "node1", "node2", 0.01, 0.011, None, "ratio", "pass", None, 0.009, 0.012),
+        )
+        rows = store.db.execute("SELECT name, low, high FROM profile_check ORDER BY check_id")
+        assert [tuple(row) for row in rows] == [("goodput", None, None), ("loss", 0.009, 0.012)]
 
 
 def test_a_migration_is_applied_whole_or_not_at_all(tmp_path):

@@ -1,6 +1,7 @@
 """Proof of a data path: reading a probe, and judging it, each way it can go."""
 
 import base64
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from overlaylab.evidence import (
     judge_wire,
     qdisc_bytes,
     read_probe,
+    read_state,
 )
 from overlaylab.model import Evidence
 from overlaylab.overlays import Mode, Wire
@@ -286,3 +288,30 @@ def test_idle_share_counts_waiting_for_the_disk_as_idle(busy, idle, waiting, sha
 
 def test_the_marker_is_the_longest_pattern_that_ping_takes() -> None:
     assert len(MARKER) == 16
+
+
+def test_the_level_of_a_bucket_follows_from_its_note_and_the_bytes_since() -> None:
+    """Kept at uptime 100 with 50 MB left; 10 s later, 30 MB have gone out and 10 s at 16 Mbit/s come back."""
+    note = {
+        "level": 50e6,
+        "capacity": 60e6,
+        "sustained": 16e6,
+        "empty": False,
+        "at": 100.0,
+        "bytes": 1000,
+        "resets": 0,
+    }
+    htb = {"kind": "htb", "root": True, "bytes": 30_001_000}
+
+    def level(**changes) -> float:
+        state = {"uptime": 110.0, "qdisc": [htb | changes], "bucket": note}
+        return read_state(json.dumps(state))["bucket"]["level_now"]
+
+    assert level() == pytest.approx(40e6)
+    assert level(bytes=1000) == 60e6  # it holds no more
+    note |= {"at": 110.5, "bytes": 31_000_000}  # written after clock and counter were read
+    assert level() == 50e6
+
+
+def test_a_node_of_one_rate_has_no_bucket() -> None:
+    assert "bucket" not in read_state('{"uptime": 1, "qdisc": []}')

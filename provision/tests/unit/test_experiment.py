@@ -118,7 +118,7 @@ def test_the_command_line_asks_for_the_same_again(monkeypatch: pytest.MonkeyPatc
     words = [task.removeprefix("lab:")]
     with measure.command.make_context("measure", words, help_option_names=names) as context:
         typed_again = dict(context.params)
-    assert not typed_again.pop("dry_run")
+    assert not typed_again.pop("dry_run") and not typed_again.pop("profiles")
     typed_again["profile_name"] = typed_again.pop("profile")
     assert experiment.request(**typed_again).arguments() == asked.arguments()
 
@@ -227,22 +227,13 @@ def test_a_placement_that_cannot_be_measured_is_refused(monkeypatch) -> None:
         experiment.request("weave")
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("quota", 0.2), ("sustained", 1e6), ("vcpus", 1), ("ingress_metered", True)]
-)
-def test_a_profile_that_cannot_be_put_in_force_is_refused_before_anything_starts(
-    monkeypatch, field, value
-) -> None:
-    tier = replace(load_profile("azure-a1"), **{field: value})
+def test_every_number_of_a_profile_can_be_put_in_force(monkeypatch) -> None:
+    tier = replace(
+        load_profile("azure-a1"), vcpus=1, quota=0.5, sustained=1e6, bucket=1e8, ingress_metered=True
+    )
     monkeypatch.setattr(experiment.profile, "load_profile", lambda name: tier)
-    with pytest.raises(UserError, match=rf"profile azure-a1: {field}: is described, but"):
-        experiment.request("weave")
-
-
-def test_system_containers_take_a_profiles_vcpus_and_quota(monkeypatch) -> None:
-    tier = replace(load_profile("azure-a1"), vcpus=1, quota=0.5)
-    monkeypatch.setattr(experiment.profile, "load_profile", lambda name: tier)
-    assert experiment.request("weave", provider="lxc").profile.quota == 0.5
+    assert experiment.request("weave").profile == tier
+    assert experiment.request("weave", provider="lxc").profile == tier
 
 
 def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
@@ -352,6 +343,18 @@ def test_an_estimate_learns_from_cells_on_this_machine(hosts) -> None:
     found = experiment.estimate(on_hosts, (), "bare")
     assert (found.memory, found.disk) == (0, 0)
     assert found.seconds == 25 + 2 * 3 * 13
+
+
+def test_every_pair_of_zones_is_in_the_estimate() -> None:
+    asked = experiment.request("host", cluster="three-zones", blocks=2)
+    trials = experiment.plan(asked, experiment.planning_inventory(asked))
+    assert len(trials) == 2 * 3 * 2  # blocks, pairs, benchmarks
+    inside, proof = 2 * 3 * (6 + 2), 25 + 2 * 17
+    assert experiment.estimate(asked, trials, "tcg").seconds == inside + proof + 2 * 8 * (1 + 2 * 0.5)
+    progress.remember("cell-overhead-host-tcg", 10)
+    assert experiment.estimate(asked, trials, "tcg").seconds == inside + proof + 2 * 10 * (1 + 2 * 0.5)
+    progress.remember("cell-overhead-host-tcg-3-pairs", 12)
+    assert experiment.estimate(asked, trials, "tcg").seconds == inside + proof + 2 * 12
 
 
 def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:

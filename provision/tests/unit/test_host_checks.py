@@ -42,7 +42,7 @@ def test_two_readings_of_one_tick_give_no_share():
 )
 def test_cpu(monkeypatch, cores, readings, state, found):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
-    monkeypatch.setattr(host_checks, "_read_stat", iter(readings).__next__)
+    monkeypatch.setattr(host_checks, "read_stat", iter(readings).__next__)
     check = host_checks.check_idle_cpu(0)
     assert (check.state, check.found) == (state, found)
 

@@ -8,7 +8,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, shaping
+from overlaylab import ansible, shaping_scripts
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
@@ -149,14 +149,14 @@ async def test_every_entering_begins_without_a_profile(make) -> None:
     await provider.enter(HOST)
     await provider.enter(HOST)
     for name in provider.nodes:
-        found = [s for s in provider.nodes[name].log if s == shaping.clear_script("eth1")]
+        found = [s for s in provider.nodes[name].log if s == hosts.clear_script("eth1")]
         assert len(found) == 2
 
 
 async def test_an_overlay_converges_under_the_tiers_mtu(make, playbooks) -> None:
     provider = make(underlay_mtu=1400)
     await provider.enter(FASTDP)
-    assert scripts(provider, "ip link set dev", "node2")[-1] == shaping.mtu_script("eth1", 1400)
+    assert scripts(provider, "ip link set dev", "node2")[-1] == shaping_scripts.mtu_script("eth1", 1400)
 
 
 async def test_leaving_twice_resets_once(make, playbooks) -> None:
@@ -210,7 +210,7 @@ async def test_the_timer_is_armed_before_anything_is_changed(make, playbooks) ->
         await provider.enter(FASTDP)
     log = provider.nodes["node2"].log
     armed = next(n for n, script in enumerate(log) if TIMER in script)
-    changed = next(n for n, script in enumerate(log) if script == shaping.mtu_script("eth1", 1400))
+    changed = next(n for n, script in enumerate(log) if script == shaping_scripts.mtu_script("eth1", 1400))
     assert armed < changed
 
 
@@ -227,7 +227,7 @@ async def test_the_timer_takes_profile_and_overlay_away(make, tmp_path) -> None:
     script = script.replace(hosts.CLEAR, str(tmp_path / "clear"))
     path = f"{tmp_path}/bin:/usr/bin:/bin"
     await asyncio.to_thread(subprocess.run, ["sh", "-c", script], env={"PATH": path}, check=True)
-    assert (tmp_path / "clear").read_text() == shaping.clear_script("eth1")
+    assert (tmp_path / "clear").read_text() == hosts.clear_script("eth1")
     called = (tmp_path / "called").read_text().splitlines()
     assert called[-4:] == [
         f"systemd-run: --on-active={hosts.PATIENCE}",
@@ -270,6 +270,19 @@ async def test_leaving_stops_timer_and_servers(make) -> None:
     last = provider.nodes["node2"].log[-1]
     assert last.startswith("systemctl stop overlaylab-deadman.timer 'overlaylab-server-*'")
     assert provider.nodes.dropped == 1
+
+
+def test_clearing_a_host_takes_both_away_whatever_becomes_of_the_one(monkeypatch) -> None:
+    for parts, said, code in (
+        (("echo cpu; exit 0", "echo net; exit 0"), "cpu net", 0),
+        (("echo cpu; exit 1", "echo net; exit 0"), "cpu net", 1),
+        (("echo cpu; exit 0", "echo net; exit 1"), "cpu net", 1),
+    ):
+        monkeypatch.setattr(hosts.cpu, "clear_script", lambda: parts[0] + "\n")  # noqa: B023
+        monkeypatch.setattr(shaping_scripts, "clear_script", lambda interface: parts[1] + "\n")  # noqa: B023
+        script = hosts.clear_script("eth1")
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+        assert (done.stdout.split(), done.returncode) == (said.split(), code)
 
 
 def test_patience_outlasts_several_renewals() -> None:

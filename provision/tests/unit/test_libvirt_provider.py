@@ -7,7 +7,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, cluster, host, image, overlays, shaping, vagrant
+from overlaylab import ansible, cluster, host, image, overlays, shaping_scripts, vagrant
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
@@ -178,6 +178,12 @@ def ready(provider: Libvirt, hypervisor: Hypervisor, *snapshots: str) -> None:
         hypervisor.snapshots[name] = [provider.clean_snapshot(), *snapshots]
 
 
+def test_the_quota_is_libvirts(make) -> None:
+    provider = make()
+    assert provider.cpu.domains == dict(zip(("node1", "node2"), NODES, strict=True))
+    assert provider.cpu.nodes is provider.nodes
+
+
 # -- names of snapshots -----------------------------------------------------------------------------
 
 
@@ -326,7 +332,7 @@ async def test_a_mode_is_converged_from_its_familys_state_where_there_is_one(
         ("weave", "converge", {"overlay_weave_mode": "fastdp", "overlay_weave_encrypted": True}),
     ]
     scripts = [script for script in provider.nodes["node1"].log if "ip link set" in script]
-    assert scripts == [shaping.mtu_script("eth1", 1500)] * 3
+    assert scripts == [shaping_scripts.mtu_script("eth1", 1500)] * 3
 
 
 async def test_states_of_an_older_role_are_deleted_and_others_stay(make, hypervisor) -> None:

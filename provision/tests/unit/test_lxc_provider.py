@@ -8,7 +8,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes, failed
 
-from overlaylab import ansible, cluster, host, image, lxc_box, shaping
+from overlaylab import ansible, cluster, host, image, lxc_box, shaping_scripts
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
@@ -126,6 +126,14 @@ def playbooks(monkeypatch, machine) -> list:
 
     monkeypatch.setattr(ansible, "run_playbook", run)
     return called
+
+
+def test_vcpus_and_quota_are_those_it_makes_its_nodes_with(make, machine) -> None:
+    provider = made(make(vcpus=1, quota=0.5), machine)
+    write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
+    assert provider.cpu.made_with == (1, 0.5)
+    assert provider.cpu.containers == dict(zip(("node1", "node2"), NAMES, strict=True))
+    assert made(make(), machine).cpu.made_with == (None, None)
 
 
 def made(provider: Lxc, machine: Machine, *running: str, **changed) -> Lxc:
@@ -355,7 +363,10 @@ async def test_entering_cleans_sets_the_mtu_and_converges(make, machine, playboo
     entered = await provider.enter(FASTDP)
     assert entered.revert >= 0 and entered.converge >= 0
     for node in provider.nodes.values():
-        assert [lxc.REBOOT in node.log[0], node.log[2] == shaping.mtu_script("eth1", 1500)] == [True, True]
+        assert [lxc.REBOOT in node.log[0], node.log[2] == shaping_scripts.mtu_script("eth1", 1500)] == [
+            True,
+            True,
+        ]
     assert len(playbooks) == 1
     path, overlay, verb, arguments = playbooks[0]
     assert (path, overlay, verb) == (provider.folder / "inventory.yml", "weave", "converge")

@@ -3,11 +3,12 @@
 from collections import Counter
 from dataclasses import replace
 
+import pytest
 from lab_builders import inventory
 
 from overlaylab import overlays
 from overlaylab.model import Variant
-from overlaylab.plan import cells, plan_trials, with_host
+from overlaylab.plan import cells, endpoints, overhead_key, pairs, plan_trials, with_host
 from overlaylab.suite import load_suite
 
 HOST = Variant("host")
@@ -108,3 +109,51 @@ def test_cells_of_what_is_left_are_whole_or_part_of_what_they_were() -> None:
 def test_the_same_variant_at_the_seam_of_two_blocks_is_two_cells() -> None:
     trials = list(enumerate(plan(blocks=3, variants=(HOST,))))
     assert [cell[0][1].block for cell in cells(trials)] == [1, 2, 3]
+
+
+# -- between whom -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("zones", "between"),
+    [
+        ("aa", ["12"]),
+        ("ab", ["12"]),
+        ("aab", ["12"]),  # two zones at most: the first two nodes
+        ("abc", ["12", "13", "23"]),
+        ("cba", ["12", "13", "23"]),
+        ("aabc", ["13", "14", "34"]),
+        ("abcd", ["12", "13", "14", "23", "24", "34"]),
+    ],
+)
+def test_with_more_than_two_zones_every_pair_of_zones_is_measured_once(zones, between) -> None:
+    expected = tuple((f"node{a}", f"node{b}") for a, b in between)
+    assert endpoints(inventory(*zones)) == expected
+
+
+def test_all_pairs_share_one_entering_of_a_variant() -> None:
+    trials = plan_trials(QUICK, VARIANTS, 2, 7, inventory("a", "b", "c"))
+    assert [t.variant for t in trials[::6]] == [t.variant for t in plan(blocks=2)[::2]]  # the same order
+    found = cells(list(enumerate(trials)))
+    assert [len(cell) for cell in found] == [6] * 10
+    goodput, latency = "tcp-goodput", "tcp-latency"
+    assert [(nodes, [t.benchmark for _, t in own]) for nodes, own in pairs(found[0])] == [
+        (("node1", "node2"), [goodput, latency]),
+        (("node1", "node3"), [goodput, latency]),
+        (("node2", "node3"), [goodput, latency]),
+    ]
+    assert [t.position for _, t in found[0]] == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_is_left_of_a_cell_keeps_its_pairs() -> None:
+    trials = list(enumerate(plan_trials(QUICK, (HOST,), 1, 7, inventory("a", "b", "c"))))
+    (left,) = cells(trials[3:])
+    assert [(nodes, [n for n, _ in own]) for nodes, own in pairs(left)] == [
+        (("node1", "node3"), [3]),
+        (("node2", "node3"), [4, 5]),
+    ]
+
+
+def test_what_a_cell_takes_is_remembered_by_its_number_of_pairs() -> None:
+    assert overhead_key(WEAVE[0], "tcg", 1) == "cell-overhead-weave-tcg"
+    assert overhead_key(HOST, "kvm", 3) == "cell-overhead-host-kvm-3-pairs"

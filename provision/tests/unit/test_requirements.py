@@ -56,6 +56,12 @@ def test_a_mode_adds_to_what_all_modes_need():
         ({"mtu": 1500}, (), {}),
         ({"rate": 5e6}, QUEUES, {}),
         ({"rate": 5e6, "jitter": 0.001}, (*QUEUES, "qdisc:netem"), {}),
+        (
+            {"rate": 5e6, "ingress_metered": True},
+            (*QUEUES, "link:ifb", "qdisc:ingress", "action:mirred"),
+            {},
+        ),
+        ({"ingress_metered": True}, (), {}),
         ({"loss": 0.01}, (*QUEUES, "qdisc:netem"), {}),
         ({"between_zones": {("a", "b"): 0.02}, "rate": 5e6}, QUEUES, {"qdisc:netem": "latency"}),
         ({"within_zone": 0.0}, (), {}),

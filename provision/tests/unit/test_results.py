@@ -348,6 +348,6 @@ def test_trials_of_several_placements_get_tables_of_their_own(store):
         )
     wheres = {table.where for table in report(store, run_id, headers).tables}
     assert wheres == {
-        "remote, client-to-server, node1 to node2",
-        "local, client-to-server, node1 to node1",
+        "remote, node1 to node2",
+        "local, node1 to node1",
     }

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from overlaylab import paths
 from overlaylab.cli import cli
 from overlaylab.errors import UserError
+from overlaylab.model import ProfileCheck
 from overlaylab.results_export import harmless
 from overlaylab.store import Store
 
@@ -72,6 +73,29 @@ def test_list_has_the_newest_first(lab):
     lines = call("list").stdout.splitlines()
     assert lines[2].split()[:2] == [newer, "done"] and lines[2].endswith("6 of 6")
     assert lines[3].split()[:2] == [older, "done"] and lines[3].endswith("11 of 12")
+
+
+def test_a_run_of_nothing_but_checks_shows_them(lab):
+    path, _ = lab
+    with Store.open(path) as store:
+        run_id = store.begin_run(replace(maker.RUN, suite="bench:profiles"), ())
+        for check in (
+            ProfileCheck(
+                "packets", "node1", "node2", None, 117_414.0, None, "1/s", "pass", "64-byte datagrams"
+            ),
+            ProfileCheck("burst-bytes", "node1", "node2", 1.0e9, 1.2e9, 5e7, "bytes", "fail", None),
+            ProfileCheck("loss", "node1", "node2", None, None, None, "ratio", "not-applicable", "no netem"),
+        ):
+            store.add_profile_check(run_id, check)
+        store.set_run_state(run_id, "running")
+    shown = call("show", run_id).stdout
+    assert "Not to its end: what was checked until then." in shown
+    assert "No trial has given a value" not in shown and "lab:resume" not in shown
+    assert "   packets node1 to node2: 117.4 thousand/s: ok (64-byte datagrams)\n" in shown
+    assert "   burst-bytes node1 to node2: 1.2 GB, asked 1 ± 0.05: FAILED\n" in shown
+    assert "   loss node1 to node2: –: not here (no netem)\n" in shown
+    (line,) = [line for line in call("list").stdout.splitlines() if run_id in line]
+    assert line.endswith("1 of 3 checks")
 
 
 def rows_of(path):

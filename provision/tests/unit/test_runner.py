@@ -173,3 +173,9 @@ async def test_without_segmenting_bytes_are_not_accounted_for(lab_store) -> None
     assert bench.outcomes() == [("ok", None)] * 2
     assert bench.rows("SELECT count(*) FROM _evidence WHERE kind = 'accounting'") == [(0,)]
     assert bench.rows("SELECT DISTINCT underlay_mtu FROM _trial") == [(9001,)]
+
+
+async def test_every_trial_begins_with_a_full_bucket_unless_the_suite_keeps_it(lab_store) -> None:
+    bench = Bench(lab_store, variants=(HOST,), blocks=1)
+    await bench.run()
+    assert bench.shaper.filled == 2  # quick has two trials a cell

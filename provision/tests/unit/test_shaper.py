@@ -8,13 +8,14 @@ import pytest
 from lab_fakes import failed, ping
 from lab_shaper import A1, BASELINE, PAIR, PING, READBACK, network, readback, shaper
 
-from overlaylab import shaping
+from overlaylab import shaping_scripts
 from overlaylab.commands.profile import _need_baseline
+from overlaylab.cpu import CpuState
 from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
-from overlaylab.profile_checks import Rtt, judge_rtt, standard_error
-from overlaylab.shaper import problems
+from overlaylab.profile_checks import Rtt, cpu_problems, judge_cpu, judge_rtt, standard_error
+from overlaylab.shaper import Shaper, problems
 
 # -- in force ---------------------------------------------------------------------------------------
 
@@ -23,13 +24,13 @@ async def test_apply_says_where_it_changed_anything() -> None:
     found = shaper()
     found.nodes["node2"].answers["tc -batch"] = "unchanged\n"
     assert await found.apply() == {"node1": True, "node2": False}
-    assert found.nodes["node1"].log == [shaping.apply_script(found.told("node1"))]
+    assert found.nodes["node1"].log == [shaping_scripts.apply_script(found.told("node1"))]
 
 
 async def test_none_is_applied_by_clearing() -> None:
     found = shaper(load_profile("none"))
     assert await found.apply() == {"node1": False, "node2": False}
-    assert found.nodes["node1"].log == [shaping.clear_script("eth1")]
+    assert found.nodes["node1"].log == [shaping_scripts.clear_script("eth1")]
 
 
 async def test_applying_and_reading_back_is_one_exchange() -> None:
@@ -49,7 +50,7 @@ async def test_what_is_not_in_force_is_named_with_its_node() -> None:
 
 async def test_each_node_is_told_half_of_what_the_baseline_lacks() -> None:
     found = shaper()
-    assert found.told("node1").zones[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
+    assert found.told("node1").peers[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
 
 
 # -- RTTs -------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def test_the_error_of_a_median_is_that_of_its_batches(rtts, error) -> None:
 async def test_what_a_pair_lacks_to_its_target_is_added_half_on_each_end() -> None:
     found = network(0.000466)
     baseline, idle = await found.calibrate()
-    assert found.told("node1").zones[0].delay == found.told("node2").zones[0].delay == pytest.approx(0.00025)
+    assert found.told("node1").peers[0].delay == found.told("node2").peers[0].delay == pytest.approx(0.00025)
     assert baseline == ProfileCheck(
         "rtt-baseline", "node1", "node2", 0.000966, pytest.approx(0.000466), None, "s", "pass", None
     )
@@ -150,7 +151,7 @@ async def test_a_baseline_above_the_target_is_recorded_and_no_failure() -> None:
     assert (baseline.verdict, baseline.measured) == ("not-applicable", pytest.approx(0.0015))
     assert baseline.reason == "exceeds the target of 0.966 ms: no delay is added"
     assert (idle.verdict, idle.expected) == ("pass", pytest.approx(0.0015))
-    assert found.told("node1").zones[0].delay == 0
+    assert found.told("node1").peers[0].delay == 0
 
 
 async def test_what_cannot_be_corrected_fails_with_what_was_measured() -> None:
@@ -168,8 +169,8 @@ async def test_each_pair_has_its_own_delay() -> None:
     found = network(0.0004, tier, zones=("a", "a", "b"))
     found.nodes.answers[PING] = lambda script: ping([0.0004] * 200)  # whatever is added
     await found.calibrate()
-    assert [zone.zone for zone in found.told("node1").zones] == ["a", "b"]
-    assert [zone.zone for zone in found.told("node3").zones] == ["a"]
+    assert [peer.node for peer in found.told("node1").peers] == ["node2", "node3"]
+    assert [peer.node for peer in found.told("node3").peers] == ["node1", "node2"]
     assert set(found.baseline) == {
         frozenset(p) for p in (("node1", "node2"), ("node1", "node3"), ("node2", "node3"))
     }
@@ -260,7 +261,7 @@ async def test_where_the_kernel_has_no_netem_the_latency_is_recorded_as_not_appl
     assert (baseline.verdict, baseline.measured) == ("pass", pytest.approx(0.000466))
     assert (idle.name, idle.verdict, idle.expected) == ("rtt-idle", "not-applicable", 0.000966)
     assert idle.reason == "latency is not applied: the kernel of the nodes has no netem"
-    assert found.told("node1").zones[0].delay == 0
+    assert found.told("node1").peers[0].delay == 0
     assert found.idle[PAIR] == pytest.approx(0.000466)
 
 
@@ -278,3 +279,88 @@ async def test_netem_is_not_asked_for_where_nothing_is_delayed() -> None:
     found.nodes.answers.pop("unshare --net tc")
     (baseline,) = await found.calibrate()
     assert baseline.name == "rtt-baseline"
+
+
+# -- CPU and bucket ---------------------------------------------------------------------------------
+
+
+class Cpu:
+    """Holds nodes to what they are told, but for those that have fewer vCPUs."""
+
+    def __init__(self, **have: int) -> None:
+        self.have = have
+        self.told: list[tuple[int | None, float | None]] = []
+
+    async def hold(self, vcpus: int | None, quota: float | None) -> None:
+        self.told.append((vcpus, quota))
+
+    async def held(self) -> dict[str, CpuState]:
+        vcpus, quota = self.told[-1]
+        return {name: CpuState(min(vcpus or have, have), quota) for name, have in self.have.items()}
+
+    def after_reboot(self, vcpus: int | None, quota: float | None) -> str:
+        return f"again {vcpus} {quota}\n"
+
+
+def on_cpu(cpu: Cpu, **numbers) -> Shaper:
+    found = shaper(replace(A1, within_zone=None, **numbers))
+    found.cpu = cpu  # type: ignore[assignment]
+    return found
+
+
+async def test_vcpus_and_quota_are_put_in_force_with_the_profile_and_kept_for_a_reboot() -> None:
+    cpu = Cpu(node1=2, node2=2)
+    found = on_cpu(cpu, vcpus=1, quota=0.2)
+    assert await found.apply_and_read_back() == {"node1": [], "node2": []}
+    assert cpu.told == [(1, 0.2)]
+    assert "(again 1 0.2\n)" in found.nodes["node1"].log[0]
+    await found.clear()
+    assert cpu.told[-1] == (None, None)
+
+
+async def test_a_profile_that_holds_no_cpu_lifts_what_another_held() -> None:
+    cpu = Cpu(node1=2, node2=2)
+    await on_cpu(cpu, vcpus=None).apply()
+    assert cpu.told == [(None, None)]
+
+
+async def test_a_quota_that_did_not_take_is_named() -> None:
+    cpu = Cpu(node1=2, node2=2)
+    found = on_cpu(cpu, vcpus=1, quota=0.2)
+
+    async def held() -> dict[str, CpuState]:
+        return {"node1": CpuState(1, 0.2), "node2": CpuState(2, None)}
+
+    cpu.held = held  # type: ignore[method-assign]
+    assert await found.apply_and_read_back() == {
+        "node1": [],
+        "node2": ["2 vCPUs are in use, not 1", "all of the vCPUs' time may be used, not 20%"],
+    }
+
+
+def test_fewer_vcpus_than_the_tier_has_are_recorded() -> None:
+    tier = replace(A1, vcpus=4, quota=0.5)
+    checks = judge_cpu({"node1": CpuState(1, 0.5), "node2": CpuState(4, None)}, tier)
+    assert [(c.name, c.client_node, c.expected, c.measured, c.unit, c.verdict) for c in checks] == [
+        ("vcpus", "node1", 4, 1, "1", "not-applicable"),
+        ("quota", "node1", 0.5, 0.5, "ratio", "pass"),
+        ("vcpus", "node2", 4, 4, "1", "pass"),
+        ("quota", "node2", 0.5, 1.0, "ratio", "fail"),
+    ]
+    assert cpu_problems(CpuState(1, 0.5), tier) == []
+
+
+async def test_a_bucket_is_filled_on_every_node_of_a_tier_with_two_rates() -> None:
+    found = shaper(replace(A1, sustained=10e6, bucket=1e9), **{"kill -USR1": ""})
+    await found.fill_bucket()
+    assert [node.log for node in found.nodes.values()] == [[shaping_scripts.FILL_BUCKET]] * 2
+    one_rate = shaper()
+    await one_rate.fill_bucket()
+    assert one_rate.nodes["node1"].log == []
+
+
+@pytest.mark.parametrize(
+    ("quota", "idle", "spare"), [(None, 0.3, 0.3), (0.2, 0.8, 0.0), (0.2, 0.72, 0.0), (0.5, 0.75, 0.5)]
+)
+def test_what_a_quota_withholds_is_no_idle_time(quota, idle, spare) -> None:
+    assert shaper(replace(A1, quota=quota)).spare_cpu(idle) == pytest.approx(spare)

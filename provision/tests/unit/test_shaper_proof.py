@@ -7,7 +7,7 @@ from lab_fakes import Completed, Counters, failed, iperf3, ping
 from lab_shaper import A1, BASELINE, COUNTERS, IPERF3, PING, THEORY, network, shaper
 
 from overlaylab import shaper as module
-from overlaylab import shaping, theory
+from overlaylab import shaping_scripts, theory
 from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
@@ -42,8 +42,7 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_goodput_is_held_to_the_header_arithmetic(ratio, busy, verdict, reason) -> None:
     found = shaper(**{IPERF3: iperf3(THEORY * ratio)})
     found.nodes["node2"].answers[COUNTERS] = Counters(busy=busy)
-    check, loaded = await found._goodput("node1", "node2", None)
-    assert loaded is None
+    check = await found._goodput("node1", "node2")
     assert check == ProfileCheck(
         "goodput",
         "node1",
@@ -65,9 +64,8 @@ async def test_goodput_is_held_to_the_header_arithmetic(ratio, busy, verdict, re
     [(0.0288, 50, "pass"), (0.0291, 50, "fail"), (0.0291, 97, "not-applicable")],
 )
 async def test_loaded_rtt_is_bounded_by_queue_and_burst(rtt, busy, verdict) -> None:
-    found = shaper(**{PING: ping([rtt] * 17), COUNTERS: Counters(busy=busy)})
-    goodput, check = await found._goodput("node1", "node2", 0.000966)
-    assert goodput.verdict == "pass"
+    found = shaper(**{PING: ping([rtt] * 15), COUNTERS: Counters(busy=busy)})
+    check = await found._loaded("node1", "node2", 0.000966)
     assert (check.name, check.verdict, check.measured) == ("rtt-loaded", verdict, pytest.approx(rtt))
     assert check.expected == pytest.approx(0.000966 + 0.020 + 0.008)
     assert (check.reason is None) == (verdict == "pass")
@@ -76,14 +74,14 @@ async def test_loaded_rtt_is_bounded_by_queue_and_burst(rtt, busy, verdict) -> N
 async def test_what_counts_beyond_the_frame_takes_its_share_of_the_rate() -> None:
     """24 bytes for preamble, gap and checksum: 1514 of 1538."""
     found = shaper(replace(A1, overhead=24.0), **{IPERF3: iperf3(100e6 * 1448 / 1538)})
-    check, _ = await found._goodput("node1", "node2", None)
+    check = await found._goodput("node1", "node2")
     assert (check.verdict, check.expected) == ("pass", pytest.approx(100e6 * 1448 / 1538))
 
 
 async def test_an_iperf3_that_fails_is_the_nodes_failure() -> None:
     found = shaper(**{IPERF3: failed(1, "iperf3: unable to connect")})
     with pytest.raises(NodeError, match=r"iperf3 from node1 to node2: .*unable to connect"):
-        await found._goodput("node1", "node2", None)
+        await found._goodput("node1", "node2")
 
 
 # -- the whole proof --------------------------------------------------------------------------------
@@ -153,7 +151,7 @@ async def test_none_has_nothing_to_prove_but_its_baseline_is_kept() -> None:
     (check,) = await found.prove(print)
     assert (check.name, check.expected, check.verdict) == ("rtt-baseline", None, "pass")
     assert check.measured == pytest.approx(BASELINE)
-    assert found.nodes["node1"].log[0] == shaping.clear_script("eth1")
+    assert found.nodes["node1"].log[0] == shaping_scripts.clear_script("eth1")
     assert not [script for script in found.nodes["node1"].log if "tc -batch" in script]
 
 
@@ -191,3 +189,26 @@ async def test_a_port_that_is_taken_is_the_users_to_free() -> None:
 )
 def test_checks_are_told_with_their_bounds(check, line) -> None:
     assert readable(check) == line
+
+
+@pytest.mark.parametrize(
+    ("during", "after", "verdict"),
+    [
+        (0.1, 0.95, "not-applicable"),  # the transfer itself fills the machine
+        (0.1, 0.3, "fail"),  # so does something else
+        (0.5, 0.95, "fail"),  # there was CPU left
+    ],
+)
+async def test_a_transfer_that_fills_the_machine_is_its_limit(during, after, verdict) -> None:
+    """Nodes that call themselves a fifth idle, on a machine whose CPUs have nothing left for QEMU's own threads."""
+    found = shaper(**{IPERF3: iperf3(0.9 * THEORY)})
+    readings = iter([(0, 0), (during * 100, 100), (0, 0), (after * 100, 100)])
+    found.machine = lambda: next(readings)  # type: ignore[assignment, return-value]
+    assert (await found._goodput("node1", "node2")).verdict == verdict
+
+
+async def test_a_bucket_that_is_empty_too_soon_is_no_proof_of_the_rate() -> None:
+    found = shaper(replace(A1, sustained=10e6, bucket=1e6))
+    check = await found._goodput("node1", "node2")
+    assert (check.verdict, check.measured) == ("not-applicable", None)
+    assert check.reason and check.reason.startswith("the bucket is empty before its rate can be told")

@@ -11,7 +11,7 @@ import pytest
 from lab_builders import Namespace, inventory
 from lab_fakes import Completed, FakeNodes
 
-from overlaylab import evidence, overlays, shaping, shaping_readback
+from overlaylab import cpu, evidence, overlays, shaping_readback, shaping_scripts, shaping_tc
 from overlaylab.errors import NodeError
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
@@ -57,14 +57,14 @@ def offloads_on(node: Namespace, device: str, within: str = "") -> list[str]:
 
 def test_a_profile_is_put_in_force_once_and_read_back(node: Namespace) -> None:
     shaped = told("azure-a1")
-    assert node.sh(shaping.apply_script(shaped)) == "changed\n"
-    assert node.sh(shaping.apply_script(shaped)) == "unchanged\n"
+    assert node.sh(shaping_scripts.apply_script(shaped)) == "changed\n"
+    assert node.sh(shaping_scripts.apply_script(shaped)) == "unchanged\n"
     assert read_back(node, shaped) == []
 
 
 def test_traffic_is_segmented_on_every_device_that_still_counts_it(node: Namespace) -> None:
     assert offloads_on(node, "eth1") == ["tcp-segmentation-offload", "generic-segmentation-offload"]
-    node.sh(shaping.apply_script(told("azure-a1")))
+    node.sh(shaping_scripts.apply_script(told("azure-a1")))
     for device in ("eth1", "ovl"):
         assert offloads_on(node, device) == []
     assert offloads_on(node, "ethwe", "ip netns exec endpoint") == []
@@ -74,9 +74,9 @@ def test_traffic_is_segmented_on_every_device_that_still_counts_it(node: Namespa
 def test_clearing_restores_mtu_offloads_and_qdisc_exactly(node: Namespace) -> None:
     node.sh("ethtool -K ovl tso off; ip link set eth1 mtu 1420")
     before = node.sh(LOOK)
-    node.sh(shaping.apply_script(told("azure-a3")))
+    node.sh(shaping_scripts.apply_script(told("azure-a3")))
     assert node.sh(LOOK) != before
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
     assert node.sh("ls -A /run/overlaylab") == ""
 
@@ -86,49 +86,49 @@ def test_packets_that_no_queue_would_hold_are_not_made_and_clearing_allows_them_
 ) -> None:
     before = node.sh(LOOK)
     assert " gso_max_size 65536 " in node.sh("ip -d link show dev eth1")
-    node.sh(shaping.apply_script(told("azure-a0")))
+    node.sh(shaping_scripts.apply_script(told("azure-a0")))
     assert " gso_max_size 3125 " in node.sh("ip -d link show dev eth1")
     assert " gso_max_size 3125 " in node.sh("ip netns exec endpoint ip -d link show dev ethwe")
     assert " gso_max_size 65536 " in node.sh("ip netns exec endpoint ip -d link show dev lo")
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
 
 
 def test_clearing_what_was_never_shaped_does_nothing(node: Namespace) -> None:
     node.sh("tc qdisc add dev eth1 root handle 7: htb")
     before = node.sh(LOOK)
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
 
 
 def test_one_profile_after_another_leaves_nothing_of_the_former(node: Namespace) -> None:
     before = node.sh(LOOK)
-    node.sh(shaping.apply_script(told("azure-a0")))
+    node.sh(shaping_scripts.apply_script(told("azure-a0")))
     fresh = node.sh("tc -j qdisc show; tc class show dev eth1; tc -j filter show dev eth1")
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
 
-    node.sh(shaping.apply_script(told("azure-a3")))
-    assert node.sh(shaping.apply_script(told("azure-a0"))) == "changed\n"
+    node.sh(shaping_scripts.apply_script(told("azure-a3")))
+    assert node.sh(shaping_scripts.apply_script(told("azure-a0"))) == "changed\n"
     assert node.sh("tc -j qdisc show; tc class show dev eth1; tc -j filter show dev eth1") == fresh
     assert read_back(node, told("azure-a0")) == []
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
 
 
 def test_what_the_former_profile_set_and_the_next_does_not_is_the_nodes_own_again(node: Namespace) -> None:
     before = node.sh(LOOK)
-    node.sh(shaping.apply_script(told("azure-a1")))
+    node.sh(shaping_scripts.apply_script(told("azure-a1")))
     plain = told("azure-a0", mtu=None, offloads="default")
-    assert node.sh(shaping.apply_script(plain)) == "changed\n"
+    assert node.sh(shaping_scripts.apply_script(plain)) == "changed\n"
     assert node.sh("cat /sys/class/net/eth1/mtu") == "9001\n"
     assert offloads_on(node, "eth1") == ["tcp-segmentation-offload", "generic-segmentation-offload"]
-    node.sh(shaping.clear_script("eth1"))
+    node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
 
 
 def test_an_endpoint_whose_device_is_called_eth0_is_segmented_too(node: Namespace) -> None:
     node.sh("ip netns exec endpoint ip link set ethwe name eth0")
-    node.sh(shaping.apply_script(told("azure-a1")))
+    node.sh(shaping_scripts.apply_script(told("azure-a1")))
     assert offloads_on(node, "eth0", "ip netns exec endpoint") == []
 
 
@@ -136,7 +136,7 @@ def test_the_cap_holds_for_traffic_to_several_zones_at_once(node: Namespace) -> 
     lab = inventory("a", "b", "c", "d")
     baseline = {frozenset(("node1", f"node{n}")): 1.0 for n in (2, 3, 4)}
     tier = replace(load_profile("azure-a0"), rate=10e6, between_zones={("any", "any"): 1e-3})
-    node.sh(shaping.apply_script(node_shaping(tier, lab, lab.nodes[0], baseline)))
+    node.sh(shaping_scripts.apply_script(node_shaping(tier, lab, lab.nodes[0], baseline)))
     node.sh(
         """
         ip address add 192.168.77.11/24 dev eth1
@@ -169,7 +169,7 @@ print(received() - before, time.monotonic() - started)
 
 def test_what_somebody_changes_afterwards_is_found(node: Namespace) -> None:
     shaped = told("azure-a1")
-    node.sh(shaping.apply_script(shaped))
+    node.sh(shaping_scripts.apply_script(shaped))
     node.sh("ip link set eth1 mtu 1400; ethtool -K eth1 tso on gso on")
     node.sh("tc class change dev eth1 classid 1:1 htb rate 90mbit")
     assert read_back(node, shaped) == [
@@ -182,8 +182,8 @@ def test_what_somebody_changes_afterwards_is_found(node: Namespace) -> None:
 
 
 def test_a_batch_that_tc_refuses_is_no_profile_in_force(node: Namespace) -> None:
-    wrong = replace(told("azure-a1"), zones=(replace(told("azure-a1").zones[0], addresses=("nowhere",)),))
-    assert node.run(shaping.apply_script(wrong)).returncode != 0
+    wrong = replace(told("azure-a1"), peers=(replace(told("azure-a1").peers[0], loss=2.0),))
+    assert node.run(shaping_scripts.apply_script(wrong)).returncode != 0
     assert read_back(node, wrong)[0].startswith("the node says that profile none is in force")
 
 
@@ -194,40 +194,149 @@ def shaper_on(node: Namespace, name: str) -> Shaper:
         done = node.run(script)
         return Completed(done.returncode, done.stdout, done.stderr, 0.0)
 
-    return Shaper(FakeNodes(LAB, {"": run}), load_profile(name), dict(SLOW))  # type: ignore[arg-type]
+    return Shaper(FakeNodes(LAB, {"": run}), load_profile(name), baseline=dict(SLOW))  # type: ignore[arg-type]
 
 
 async def test_a_shaper_puts_in_force_and_reads_back_in_one_script(node: Namespace) -> None:
     shaper = shaper_on(node, "azure-a1")
     assert await shaper.apply_and_read_back() == {"node1": [], "node2": []}
     # Both nodes are this one here, and the second had the last word.
-    assert node.sh(shaping.apply_script(shaper.told("node2"))) == "unchanged\n"
+    assert node.sh(shaping_scripts.apply_script(shaper.told("node2"))) == "unchanged\n"
     await shaper.clear()
     assert node.sh("ls -A /run/overlaylab") == ""
 
 
 async def test_a_shaper_sees_a_tc_that_fails_in_the_middle(node: Namespace, monkeypatch) -> None:
     """The classes are there, the filters are not: reading back would find nothing wrong."""
-    right = shaping.tc_batch
+    right = shaping_tc.tc_batch
 
     def wrong(shaped: NodeShaping) -> str:
         return right(shaped).replace("match ip dst 192", "match ip dst nowhere")
 
-    monkeypatch.setattr(shaping, "tc_batch", wrong)
+    monkeypatch.setattr(shaping_scripts, "tc_batch", wrong)
     with pytest.raises(NodeError, match="ended with 1"):
         await shaper_on(node, "azure-a1").apply_and_read_back()
     assert not node.sh("cat /run/overlaylab/profile/digest 2>/dev/null || :")
 
 
 def test_ssh_leaves_the_cap_behind(node: Namespace) -> None:
-    node.sh(shaping.apply_script(replace(told("azure-a0"), exempt_ssh=22)))
+    node.sh(shaping_scripts.apply_script(replace(told("azure-a0"), exempt_ssh=22)))
     filters = json.loads(node.sh("tc -j filter show dev eth1"))
     found = [(f["pref"], f["options"].get("flowid")) for f in filters if "flowid" in f.get("options", {})]
     assert found == [(1, "1:2"), (10, "1:10")]
 
 
+def test_what_comes_in_is_metered_by_a_device_that_goes_with_the_profile(node: Namespace) -> None:
+    before = node.sh(LOOK)
+    shaped = told("azure-a1", ingress_metered=True)
+    node.sh(shaping_scripts.apply_script(shaped) + shaping_scripts.clear_script("eth1"))
+    assert node.sh(LOOK) == before
+    assert node.sh(shaping_scripts.apply_script(shaped)) == "changed\n"
+    assert read_back(node, shaped) == []
+    flood = f"(sleep 0.3; ip netns exec other {sys.executable} -c '{SOURCE}') &\n{sys.executable} -c '{SINK}'"
+    sent, seconds = map(float, node.sh(SET_UP_PEER + flood).split())
+    # Of what arrived at some 400 Mbit/s, 100 came through, 8 ms of burst and 20 ms of queue besides.
+    assert 0.5 * 100e6 < sent * 8 <= 100e6 * (seconds + 0.05)
+
+
+SET_UP_PEER = """
+ip address add 192.168.77.11/24 dev eth1
+ip netns add other; ip link set peer netns other
+ip -n other address add 192.168.77.12/24 dev peer; ip -n other link set peer up
+until ping -c 1 -W 1 192.168.77.12 >/dev/null; do sleep 0.1; done
+"""
+SINK = """
+import socket, time
+sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sink.bind(("192.168.77.11", 9))
+sink.settimeout(5)
+got, started, last = 0, None, 0.0
+try:
+    while True:
+        got += len(sink.recv(2048)) + 42
+        last = time.monotonic()
+        started = started or last
+        sink.settimeout(0.3)
+except TimeoutError:
+    print(got, last - started)
+"""
+SOURCE = """
+import socket, time
+flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    for _ in range(35):
+        flood.sendto(bytes(1400), ("192.168.77.11", 9))
+    time.sleep(0.001)
+"""
+
+
+def test_two_rates_are_kept_by_a_program_that_goes_with_the_profile(node: Namespace) -> None:
+    before = node.sh(LOOK)
+    shaped = told("azure-a1", sustained=10e6, bucket=2e6)
+    assert node.sh(shaping_scripts.apply_script(shaped)) == "changed\n"
+    assert read_back(node, shaped) == []
+    node.sh(
+        """
+        ip address add 192.168.77.11/24 dev eth1
+        read -r mac </sys/class/net/peer/address
+        for n in 2 3 4; do ip neighbour add 192.168.77.1$n lladdr "$mac" dev eth1; done
+        """
+    )
+    sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
+    # The bucket, and the sustained rate; what goes out until the program looks is taken off later.
+    assert 0.8 * 2e6 < sent < 2e6 + 10e6 / 8 * seconds + 100e6 / 8 * 0.1
+    kept = json.loads(node.sh(f"cat {shaping_scripts.STATE}/bucket"))
+    assert kept["empty"] is True
+    assert read_back(node, shaped) == []
+    node.sh(shaping_scripts.FILL_BUCKET)
+    kept = json.loads(node.sh(f"cat {shaping_scripts.STATE}/bucket"))
+    assert (kept["empty"], kept["resets"], kept["level"]) == (False, 1, 2e6)
+    assert "rate 100Mbit" in node.sh("tc class show dev eth1 classid 1:1")
+    pid = node.sh(f"cat {shaping_scripts.STATE}/bucket.pid").strip()
+    node.sh(shaping_scripts.clear_script("eth1") + f"\nwhile kill -0 {pid} 2>/dev/null; do sleep 0.02; done")
+    node.sh("ip address flush dev eth1; ip neighbour flush dev eth1")
+    assert node.sh(LOOK) == before
+
+
+def test_a_reboot_restores_the_profile_and_clearing_it_ends_that(node: Namespace) -> None:
+    node.sh("mkdir -p /etc/systemd/system")
+    shaped = told("azure-a1")
+    node.sh(shaping_scripts.apply_script(shaped, "echo CPUs >/run/held\n"))
+    assert node.run("cat /run/held").returncode != 0
+    node.sh("tc qdisc del dev eth1 root; rm -r /run/overlaylab")  # as a reboot does
+    unit = node.sh("cat /etc/systemd/system/multi-user.target.wants/overlaylab-profile.service")
+    (start,) = [
+        line.removeprefix("ExecStart=") for line in unit.splitlines() if line.startswith("ExecStart=")
+    ]
+    assert node.sh(start) == "changed\n"
+    assert (read_back(node, shaped), node.sh("cat /run/held")) == ([], "CPUs\n")
+    node.sh(shaping_scripts.clear_script("eth1"))
+    assert node.sh("ls -A /var/lib/overlaylab /etc/systemd/system/multi-user.target.wants").split() == [
+        "/etc/systemd/system/multi-user.target.wants:",
+        "/var/lib/overlaylab:",
+    ]
+
+
+def test_single_packets_where_some_are_to_be_lost(node: Namespace) -> None:
+    shaped = replace(told("azure-a1"), peers=(replace(told("azure-a1").peers[0], loss=0.01),))
+    node.sh(
+        shaping_scripts._gso_limits(shaped).join(("underlay=eth1 state=/run; export underlay state\n", "\n"))
+    )
+    assert json.loads(node.sh("ip -d -j link show dev eth1"))[0]["gso_max_segs"] == 1
+
+
+def test_a_nic_that_segments_keeps_its_offloads_and_tunnels_lose_theirs(node: Namespace) -> None:
+    before = offloads_on(node, "eth1")
+    node.sh(shaping_scripts.apply_script(told("azure-a1", offloads="no-tunnel-offload")))
+    assert "tcp-segmentation-offload" in before
+    assert offloads_on(node, "eth1") == before
+    assert offloads_on(node, "ovl") == []
+    assert offloads_on(node, "ethwe", "ip netns exec endpoint") == []
+
+
 def test_counters_of_a_node_are_read(node: Namespace) -> None:
-    node.sh(shaping.apply_script(told("azure-a1")))
+    node.sh(shaping_scripts.apply_script(told("azure-a1")))
     before = evidence.read_state(node.sh(evidence.state_script("eth1")))
     assert evidence.qdisc_bytes(before) == 0
     node.sh("ip addr add 192.168.77.11/24 dev eth1; ping -c 3 -i 0.01 -W 0.1 192.168.77.12 || :")
@@ -277,10 +386,17 @@ def scripts() -> dict[str, str]:
     lab = inventory("a", "b", "c")
     zones = replace(node_shaping(wide, lab, lab.nodes[0], {}), exempt_ssh=22)
     found = {
-        "apply": shaping.apply_script(told("azure-a1")),
-        "apply-zones": shaping.apply_script(zones),
-        "apply-unsegmented": shaping.apply_script(told("azure-a1", offloads="default", mtu=None, rate=None)),
-        "clear": shaping.clear_script("eth1"),
+        "apply": shaping_scripts.apply_script(told("azure-a1")),
+        "apply-two-rates": shaping_scripts.apply_script(
+            told("azure-a1", sustained=10e6, bucket=2e6, ingress_metered=True, offloads="no-tunnel-offload")
+        ),
+        "apply-with-cpu": shaping_scripts.apply_script(told("azure-a1"), cpu.hold_script(1, 0.5)),
+        "fill-bucket": shaping_scripts.FILL_BUCKET,
+        "apply-zones": shaping_scripts.apply_script(zones),
+        "apply-unsegmented": shaping_scripts.apply_script(
+            told("azure-a1", offloads="default", mtu=None, rate=None)
+        ),
+        "clear": shaping_scripts.clear_script("eth1"),
         "readback": shaping_readback.readback_script("eth1"),
         "state": evidence.state_script("eth1"),
     }

@@ -14,6 +14,7 @@ from overlaylab.suite import BenchmarkSpec, load_suite, read_suite
 
 def test_quick() -> None:
     quick = load_suite("quick")
+    assert quick.fills_bucket is True
     assert quick.blocks == 6
     assert quick.benchmarks == (
         BenchmarkSpec(
@@ -78,3 +79,9 @@ def test_the_example_in_the_docs_is_right_and_its_table_names_every_parameter(tm
         (row,) = (line for line in page.splitlines() if line.startswith(f"| `{tool}` |"))
         known = set(base.load(tool).parameters["properties"])
         assert set(re.findall(r"`([a-z_]+)`", row)) - {tool} == known - {"port", "data_port"}
+
+
+def test_a_suite_may_look_at_what_is_left_of_a_bucket(tmp_path: Path) -> None:
+    text = (SUITES / "quick.yml").read_text()
+    (tmp_path / "long.yml").write_text(text.replace("blocks: 6", "blocks: 6\nbucket: kept"))
+    assert read_suite(tmp_path / "long.yml").fills_bucket is False

@@ -22,7 +22,7 @@ NAMESPACES = {"image", "lab", "profile", "results", "test", "bench"}
 
 SAY = """#!/bin/sh
 printf '%s\\n' "$*"
-for name in PROFILE CLUSTER SUITE MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
+for name in PROFILE PROFILES GROUP CLUSTER SUITE MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
     eval "printf '%s=%s\\n' $name \\"\\$$name\\""
 done
 exit ${FAIL:-0}
@@ -137,6 +137,7 @@ def lab(task):
 def test_measuring_passes_everything_on(lab, overlay) -> None:
     typed = {
         "PROFILE": "azure-a0",
+        "PROFILES": "azure-a0,azure-a1",
         "CLUSTER": "trio",
         "SUITE": "schaaf-2015",
         "MODES": "fastdp,sleeve",
@@ -173,6 +174,8 @@ def test_values_are_no_shell_text(lab, tmp_path) -> None:
         (["lab:status"], "cluster status", {"CLUSTER": "pair"}),
         (["lab:down"], "cluster down", {"CLUSTER": "pair"}),
         (["lab:resume", "RUN=7f3a"], "resume", {"CLUSTER": "pair", "RUN": "7f3a"}),
+        (["results:show", "RUN=7f3a"], "results show 7f3a --group", {}),
+        (["results:show", "GROUP=newest"], "results show  --group newest", {}),
         (["profile:list"], "profile list", {}),
         (["profile:show", "PROFILE=azure-a1"], "profile show", {"PROFILE": "azure-a1"}),
         (

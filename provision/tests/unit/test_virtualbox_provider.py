@@ -10,7 +10,7 @@ from lab_builders import inventory
 from lab_fakes import FakeNodes
 from lab_virtualbox import NODES, FakeVagrant, Hypervisor, install
 
-from overlaylab import ansible, cluster, host, image, overlays, virtualbox_box
+from overlaylab import ansible, cluster, cpu, host, image, overlays, virtualbox_box
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import load_inventory, write_inventory
 from overlaylab.model import Variant
@@ -77,6 +77,7 @@ def test_its_own_folder_box_and_cpu(make, own_cache) -> None:
     assert (provider.name, provider.accelerator, provider.snapshots) == ("virtualbox", "kvm", True)
     assert provider.networks == ()
     assert provider.describe()["node1"]["cpus"] == provider.spec.nodes[0].cpus
+    assert type(provider.cpu) is cpu.InNode
 
 
 def test_states_of_another_image_box_or_mtu_have_other_names(make, monkeypatch) -> None:

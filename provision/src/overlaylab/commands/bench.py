@@ -11,12 +11,18 @@ import time
 import click
 
 from overlaylab import experiment, paths
+from overlaylab.commands.bench_fidelity import command as fidelity
+from overlaylab.commands.bench_profiles import command as profiles
 from overlaylab.commands.measure import carry_out
 
 
 @click.group()
 def command() -> None:
     """Benchmarks of the lab itself. Compare within one run: machines are shared and noisy."""
+
+
+command.add_command(fidelity)
+command.add_command(profiles)
 
 
 @command.command()

@@ -15,13 +15,19 @@ from overlaylab import cluster as clusters
 from overlaylab import host, lock, paths
 from overlaylab.errors import UserError
 from overlaylab.inventory import InventoryNode
+from overlaylab.profile import Profile
 from overlaylab.progress import say
 from overlaylab.providers import named
 
 
-def provider_of(cluster: str, asked: str | None):
-    """The provider that was asked for, else the one whose nodes of the cluster were made last."""
-    return named.make(asked or named.of_cluster(cluster), cluster, say)
+def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
+    """The provider that was asked for, else the one whose nodes of the cluster were made last.
+
+    tier: what its nodes are for, where it is known: containers get a tier's vCPUs and quota when they are made.
+    """
+    name = asked or named.of_cluster(cluster)
+    limits = {"vcpus": tier.vcpus, "quota": tier.quota} if tier is not None and name == "lxc" else {}
+    return named.make(name, cluster, say, **limits)
 
 
 _cluster = click.option(

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import click
 from rich.console import Console
 
-from overlaylab import experiment, host, lock, paths
+from overlaylab import experiment, host, lock, paths, tiers
 from overlaylab.errors import NodeError, UserError
-from overlaylab.plan import cells
+from overlaylab.plan import cells, pairs
 from overlaylab.progress import readable, say
 from overlaylab.providers import named
 from overlaylab.runner import Clock, Runner, RunStopped, variant_name
-from overlaylab.shaper import Shaper
+from overlaylab.shaper import on_nodes
 from overlaylab.store import Store
 
 Result = TypeVar("Result")
+RESUME = "What is finished is stored; ./task lab:resume carries on"
 
 
 @click.command()
@@ -29,6 +30,9 @@ Result = TypeVar("Result")
     "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
 )
 @click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
+@click.option(
+    "--profiles", envvar="PROFILES", help="Several tiers, comma-separated: a run each, and a table of all."
+)
 @click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
 @click.option(
     "--provider",
@@ -45,12 +49,24 @@ Result = TypeVar("Result")
 @click.option(
     "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
 )
-def command(overlay: str, profile: str | None, dry_run: bool, **typed) -> None:
+def command(overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed) -> None:
     """Measure OVERLAY in its modes against the host network of the same nodes.
 
     Every block holds the host and every mode once, in random order. The table shows the ratio to the
     host of the same block, so that drift of the machine does not look like a difference.
     """
+    if profiles:
+        if profile:
+            raise UserError(
+                "PROFILES", "cannot be combined with PROFILE: it names all tiers",
+                seen=f"PROFILES={profiles} and PROFILE={profile}", fix="Leave one of the two out",
+            )  # fmt: skip
+        group = tiers.requests(profiles, overlay, **typed)
+        if dry_run:
+            print_plan(*group)
+        else:
+            carry_out_group([(asked, None) for asked in group])
+        return
     asked = experiment.request(overlay, profile_name=profile, **typed)
     if dry_run:
         print_plan(asked)
@@ -58,30 +74,47 @@ def command(overlay: str, profile: str | None, dry_run: bool, **typed) -> None:
     carry_out(asked)
 
 
-def print_plan(asked: experiment.Request) -> None:
-    """Trials, order, and what they will take."""
+def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
+    """Trials, order, and what they will take; others: the further tiers, which have the same plan."""
     out = Console(highlight=False, soft_wrap=True)
+    every = (asked, *others)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
-    accelerator = _accelerator(asked)
+    accelerator = accelerator_for(every)
     needs = experiment.estimate(asked, trials, accelerator)
     out.print(f"{experiment.command_line(asked)}", markup=False)
+    each = " on each tier" if others else ""
     out.print(
-        f"{len(trials)} trials in {asked.blocks} block{'' if asked.blocks == 1 else 's'}, seed {asked.seed}, accelerator {accelerator}"
+        f"{len(trials)} trials in {asked.blocks} block{'' if asked.blocks == 1 else 's'}{each}, seed {asked.seed}, accelerator {accelerator}"
     )
     for cell in cells([(n, t) for n, t in enumerate(trials)]):
         first = cell[0][1]
-        names = ", ".join(trial.benchmark for _, trial in cell)
-        out.print(f"  block {first.block}: {variant_name(first.variant)}: {names}")
-    out.print(f"time: about {readable(needs.seconds)} with nodes up and converged")
+        out.print(f"  block {first.block}: {variant_name(first.variant)}: {_in_words(cell)}")
+    if others:
+        for number, one in enumerate(every, 1):
+            tier = f"{number}. {one.profile.name}: {one.profile.description}"
+            out.print(f"  tier {tier}: about {readable(needs.seconds)}", markup=False)
+    total = f", {len(every)} tiers together" if others else ""
+    out.print(f"time: about {readable(needs.seconds * len(every))} with nodes up and converged{total}")
     if not asked.inventory:
         new = "the first time, image and nodes take some 5 minutes more"
-        out.print(
-            f"memory: {needs.memory / 2**30:.1f} GiB for nodes; disk: about {needs.disk / 1e9:.1f} GB; {new}"
-        )
+        disk = needs.disk * len(
+            {one.profile.mtu for one in every}
+        )  # each underlay MTU has snapshots of its own
+        out.print(f"memory: {needs.memory / 2**30:.1f} GiB for nodes; disk: about {disk / 1e9:.1f} GB; {new}")
 
 
-def provider_for(asked: experiment.Request):
-    """The provider that the request asks for."""
+def _in_words(cell: list) -> str:
+    """A cell's benchmarks, with the nodes where there are several pairs of them."""
+    between = pairs(cell)
+    told = []
+    for (client, server), trials in between:
+        where = "" if len(between) == 1 else f"{client} to {server} "
+        told.append(where + ", ".join(trial.benchmark for _, trial in trials))
+    return "; ".join(told)
+
+
+def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None):
+    """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
     how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
     if asked.inventory:
         from overlaylab.providers.hosts import Hosts
@@ -89,9 +122,7 @@ def provider_for(asked: experiment.Request):
         return Hosts(asked.inventory, say, **how)
     from overlaylab import provider_choice
 
-    host.ensure(asked.provider or "libvirt")
-    name, sentence = provider_choice.choose(asked.provider, asked.variants, asked.profile)
-    say(sentence)
+    name, _ = chosen or choose_provider([asked])
     if name == "lxc":
         # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
         provider_choice.load(asked.variants, asked.profile)
@@ -99,29 +130,74 @@ def provider_for(asked: experiment.Request):
     return named.make(name, asked.cluster, say, **how)
 
 
-def _accelerator(asked: experiment.Request) -> str:
-    """How the nodes' CPUs would run."""
-    from overlaylab import provider_choice
+def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
+    """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
+    host.ensure(asked[0].provider or "libvirt")
+    chosen = tiers.choose_provider(asked)
+    say(chosen[1])
+    return chosen
 
-    if asked.inventory:
+
+def accelerator_for(asked: Sequence[experiment.Request]) -> str:
+    """How the nodes' CPUs would run."""
+    if asked[0].inventory:
         return "bare"
-    name, _ = provider_choice.choose(asked.provider, asked.variants, asked.profile)
+    name, _ = tiers.choose_provider(asked)
     return "shared-kernel" if name == "lxc" else host.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
     """Run the request, or what is left of the stored run `resume`; returns where the time went."""
+    try:
+        return _carry_out(asked, resume, None)
+    except RunStopped as stopped:
+        raise UserError("run", f"stopped: {stopped}", fix=RESUME) from stopped
+
+
+def carry_out_group(todo: Sequence[tuple[experiment.Request, str | None]]) -> None:
+    """Run tier after tier, then print the table of all; (request, run to carry on or None) for each.
+
+    A tier whose run stops does not keep the others from being measured: it is told of at the end.
+    """
+    from overlaylab import results_grid_table
+
+    group = todo[0][0].group
+    assert group is not None
+    chosen = None if todo[0][0].inventory else choose_provider([asked for asked, _ in todo])
+    stopped = []
+    for number, (asked, resume) in enumerate(todo):
+        tier = asked.profile.name
+        say(f"tier {tier}, {number + 1} of {len(todo)}")
+        try:
+            _carry_out(asked, resume, chosen)
+        except RunStopped as why:
+            stopped.append(f"{tier}: {why}")
+            say(f"tier {tier} stopped: {why}")
+        except BaseException:
+            _say_what_is_left(group)
+            raise
     with Store.open(paths.database()) as store:
-        provider = provider_for(asked)
+        out = Console(highlight=False)
+        out.print()
+        results_grid_table.show(store, tiers.find_group(store, group), out)
+    if stopped:
+        raise UserError(f"group {group}", f"stopped: {'; '.join(stopped)}", fix=RESUME)
+
+
+def _say_what_is_left(group: str) -> None:
+    """After Ctrl-C and errors: nothing where no tier was begun, as then there is nothing to carry on."""
+    with Store.open(paths.database()) as store:
+        found = next((g for g in tiers.groups(store) if g.group == group), None)
+    if found and found.left:
+        names = ", ".join(name for name, _ in found.left)
+        say(f"not measured to the end: {names}; ./task lab:resume carries on with all of them")
+
+
+def _carry_out(asked: experiment.Request, resume: str | None, chosen: tuple[str, str] | None) -> Clock:
+    with Store.open(paths.database()) as store:
+        provider = provider_for(asked, chosen)
         with lock.cluster_lock(provider.cluster, f"measuring {asked.overlay}"):
-            try:
-                return interruptible(_run(asked, provider, store, resume))
-            except RunStopped as stopped:
-                raise UserError(
-                    "run",
-                    f"stopped: {stopped}",
-                    fix="What is finished is stored; ./task lab:resume carries on",
-                ) from stopped
+            return interruptible(_run(asked, provider, store, resume))
 
 
 def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
@@ -166,7 +242,8 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         unfinished = block < asked.blocks
         results_table.show(store, run_id, out, provisional=unfinished, brief=unfinished)
 
-    runner = Runner(store, run_id, provider, Shaper(provider.nodes, asked.profile), say, show)
+    shaper = on_nodes(provider, asked.profile)
+    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket)
     try:
         await runner.run()
     except (Exception, asyncio.CancelledError):

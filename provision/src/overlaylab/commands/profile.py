@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import sys
 
 import click
 from rich.console import Console
-from rich.table import Table
 
-from overlaylab import lock, profile, profile_checks, shaper, shaping
+from overlaylab import lock, profile, profile_checks, profile_table, shaper, shaping_scripts
 from overlaylab.commands.cluster import provider_of, provider_option
+from overlaylab.documents import names_in
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES
 from overlaylab.progress import readable, say
 from overlaylab.shaper import Shaper
+from overlaylab.tier_calibration_command import calibrate
 
 _profile = click.option("--profile", "name", envvar="PROFILE", required=True, help="Which of profiles/.")
 _cluster = click.option(
@@ -29,19 +31,16 @@ def command() -> None:
     """Tiers as data: what a cloud's network is like, and nodes that behave like it."""
 
 
+command.add_command(calibrate)
+
+
 @command.command("list")
 def list_profiles() -> None:
     """Every profile, with what it caps and what it stands for."""
-    table = Table()
-    for heading in ("profile", "stands for", "rate", "RTT", "MTU", "description"):
-        table.add_column(heading)
-    for path in sorted(PROFILES.glob("*.yml")):
-        tier = profile.read_profile(path)
-        stands = f"{tier.stands_for['cloud']} {tier.stands_for['instance']}" if tier.stands_for else "–"
-        rate = f"{tier.rate / 1e6:g} Mbit/s" if tier.rate else "uncapped"
-        rtt = f"{tier.within_zone * 1e3:.3f} ms" if tier.within_zone is not None else "–"
-        table.add_row(tier.name, stands, rate, rtt, str(tier.mtu or "–"), tier.description)
-    Console(highlight=False).print(table)
+    out = Console(highlight=False)
+    out.print(profile_table.listing(map(profile.load_profile, names_in(PROFILES))))
+    for line in profile_table.LEGEND:
+        out.print(line, style="dim")
 
 
 @command.command()
@@ -49,21 +48,10 @@ def list_profiles() -> None:
 def show(name: str) -> None:
     """Each number of a profile with its source and how far to trust it."""
     tier = profile.load_profile(name)
-    table = Table(title=f"{tier.name}: {tier.description}", title_justify="left")
-    for heading in ("number", "value", "confidence", "source"):
-        table.add_column(heading, overflow="fold")
-    for number, figure in tier.figures.items():
-        value = (
-            "–"
-            if figure.value is None
-            else f"{figure.value:g}"
-            if not isinstance(figure.value, bool)
-            else str(figure.value)
-        )
-        table.add_row(number, value, figure.confidence, figure.source)
     out = Console(highlight=False)
-    out.print(table)
-    out.print("base units: bit/s, s, bytes, ratio")
+    out.print(profile_table.details(tier))
+    for line in profile_table.remarks(tier):
+        out.print(line, markup=False, soft_wrap=True)
 
 
 @command.command()
@@ -97,7 +85,7 @@ def verify(name: str, cluster: str, asked: str | None, inventory: str | None) ->
     verdicts = []
 
     async def work(found: Shaper) -> None:
-        say(f"verifying {name} (about {readable(25)})")
+        say(f"verifying {name} (about {readable(5 + 20 * math.comb(len(found.nodes), 2))})")
         for check in await found.prove(say):
             print(profile_checks.readable(check))
             verdicts.append(check.verdict)
@@ -122,7 +110,7 @@ def clear(cluster: str, asked: str | None, inventory: str | None) -> None:
 
 async def _need_baseline(found: Shaper) -> bool:
     """The baseline RTT as it was measured when no profile was in force; whether it had to be measured now."""
-    kept = await found.nodes.sh(f"cat /run/overlaylab/baseline-{found.profile.name} 2>/dev/null || :")
+    kept = await found.nodes.sh(f"cat {shaping_scripts.BASELINE}{found.profile.digest[:12]} 2>/dev/null || :")
     first = next(iter(kept.values())).stdout
     if first.strip():
         found.baseline = {frozenset(pair.split()): rtt for pair, rtt in json.loads(first).items()}
@@ -131,7 +119,7 @@ async def _need_baseline(found: Shaper) -> bool:
     await found.calibrate()
     text = json.dumps({" ".join(sorted(pair)): rtt for pair, rtt in found.baseline.items()})
     await found.nodes.sh(
-        f"mkdir -p /run/overlaylab; cat >/run/overlaylab/baseline-{found.profile.name}", stdin=text
+        f"mkdir -p /run/overlaylab; cat >{shaping_scripts.BASELINE}{found.profile.digest[:12]}", stdin=text
     )
     return True
 
@@ -153,7 +141,6 @@ def _with_nodes(
     from overlaylab.providers import virsh
 
     tier = profile.load_profile(name)
-    shaping.check_supported(tier)
     if inventory:
         from pathlib import Path
 
@@ -161,7 +148,7 @@ def _with_nodes(
 
         provider = Hosts(Path(inventory), say)
     else:
-        provider = provider_of(cluster, asked)
+        provider = provider_of(cluster, asked, None if tier.is_none else tier)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 
     async def main() -> None:
@@ -172,10 +159,14 @@ def _with_nodes(
             states = await provider.status()
             if set(states.values()) != {"running"}:
                 await provider.up()
+            elif provider.name == "lxc" and not tier.is_none:
+                await provider.prepare([], say)  # anew, where they were made for another tier
             elif provider.name == "libvirt":
                 await virsh.start_networks(provider.networks)
         await provider.nodes.connect()
-        await work(Shaper(provider.nodes, tier))
+        if inventory:
+            await provider.renew()  # should this end in the middle, the hosts clean up by themselves
+        await work(shaper.on_nodes(provider, tier))
         if not keep:
             await provider.leave()
         elif inventory:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from rich.console import Console
 
-from overlaylab import paths
+from overlaylab import paths, results_grid_table, tiers
 from overlaylab.errors import UserError
 from overlaylab.results_export import WRITERS, export
 from overlaylab.results_table import runs_table, show
@@ -24,10 +24,23 @@ def command() -> None:
 
 @command.command("show")
 @click.argument("run", required=False)
-def show_command(run: str | None) -> None:
+@click.option(
+    "--group",
+    envvar="GROUP",
+    help="The table of several tiers (PROFILES=): an id, its beginning or end, or newest.",
+)
+def show_command(run: str | None, group: str | None) -> None:
     """Print the table of RUN (an id or its unique beginning or end), by default of the newest run."""
+    if run and group:
+        raise UserError(
+            "GROUP", "cannot be combined with RUN: a group has a run for each of its tiers",
+            seen=f"GROUP={group} and RUN={run}", fix="Leave one of the two out",
+        )  # fmt: skip
     with opened() as store:
-        show(store, run or None, Console(highlight=False))
+        if group:
+            results_grid_table.show(store, tiers.find_group(store, group), Console(highlight=False))
+        else:
+            show(store, run or None, Console(highlight=False))
 
 
 @command.command("list")

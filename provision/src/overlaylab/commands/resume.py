@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from overlaylab import experiment, paths
-from overlaylab.commands.measure import carry_out
+from overlaylab import experiment, paths, tiers
+from overlaylab.commands.measure import carry_out, carry_out_group
 from overlaylab.errors import UserError
 from overlaylab.store import UNFINISHED, Store
 
@@ -18,11 +18,12 @@ from overlaylab.store import UNFINISHED, Store
 def command(run_id: str | None, cluster: str) -> None:
     """Complete the plan of a run that was interrupted or killed.
 
-    Finished trials are kept and none is measured twice. Refused where profile, suite, role, image or
+    Finished trials are kept and none is measured twice. Where the run is one of several tiers (PROFILES=), those
+    that are unfinished or were never begun follow, and the table of all of them. Refused where profile, suite, role, image or
     machine changed since: the halves could not be compared.
     """
     with Store.open(paths.database(), create=False) as store:
-        run_id = run_id or store.latest_unfinished(cluster)
+        run_id = run_id or tiers.latest_unfinished(store, cluster)
         if run_id is None:
             raise UserError(
                 str(paths.database()),
@@ -30,23 +31,21 @@ def command(run_id: str | None, cluster: str) -> None:
                 fix="Begin one with ./task lab:weave, or list what is there with ./task results:list",
             )
         stored = store.run(store.find_run(run_id))
-        if stored.state not in UNFINISHED:
-            raise UserError(
-                f"run {stored.run_id}", "must be unfinished to be carried on", seen=stored.state,
-                fix=f"Its table: ./task results:show RUN={stored.run_id}",
-            )  # fmt: skip
-    arguments = dict(stored.record.arguments)
-    asked = experiment.request(
-        arguments["overlay"],
-        modes=arguments["modes"],
-        arguments=arguments["arguments"],
-        cluster=arguments["cluster"],
-        provider=None if arguments["inventory"] else stored.record.provider,
-        inventory=arguments["inventory"],
-        profile_name=arguments["profile"],
-        suite=arguments["suite"],
-        blocks=arguments["blocks"],
-        scale=arguments["scale"],
-        seed=arguments["seed"],
-    )
-    carry_out(asked, resume=stored.run_id)
+        group = tiers.group_of(store, stored.run_id)
+    left = group.left if group else ()
+    if "overlay" not in stored.record.arguments:
+        raise UserError(
+            f"run {stored.run_id}", "must have a plan to be carried on", seen=stored.record.suite,
+            fix="A proof of profiles is begun anew: ./task bench:profiles",
+        )  # fmt: skip
+    if stored.state not in UNFINISHED and not left:
+        raise UserError(
+            f"run {stored.run_id}", "must be unfinished to be carried on", seen=stored.state,
+            fix=f"Its table: ./task results:show RUN={stored.run_id}",
+        )  # fmt: skip
+    arguments, provider = stored.record.arguments, stored.record.provider
+    if group is None:
+        carry_out(experiment.again(arguments, provider), resume=stored.run_id)
+        return
+    todo = sorted(left, key=lambda tier: tier[1] != stored.run_id)
+    carry_out_group([(experiment.again(arguments, provider, name), run) for name, run in todo])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from overlaylab.cpu import CpuHolder
 from overlaylab.inventory import Inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.ssh import Nodes
@@ -37,6 +38,11 @@ class Provider(Protocol):
 
     @property
     def inventory(self) -> Inventory: ...
+
+    @property
+    def cpu(self) -> CpuHolder:
+        """Holds the nodes to a profile's vCPUs and quota; `enter` leaves none in force."""
+        ...
 
     def describe(self) -> JSON:
         """What a run records about the nodes: vCPUs, memory, addresses."""

@@ -13,8 +13,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from overlaylab import ansible, overlays, shaping
+from overlaylab import ansible, cpu, overlays, shaping_scripts
 from overlaylab.benchmarks import base as benchmarks
+from overlaylab.cpu import CpuHolder, InNode
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, load_inventory
 from overlaylab.model import JSON, Variant
@@ -30,12 +31,23 @@ TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-r
 """Commands that every host needs, besides the benchmarks' tools."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
-OUR_MODULES = ("sch_htb", "sch_netem", "cls_u32", "tcp_diag", "inet_diag")
+OUR_MODULES = ("act_mirred", "sch_ingress", "ifb", "sch_htb", "sch_netem", "cls_u32", "tcp_diag", "inet_diag")
 """Kernel modules that shaping and looking at sockets load."""
 CLEAR = "/run/overlaylab-clear-profile"
 
 _VIRTUALIZATION = {"none": "bare", "qemu": "tcg", "lxc": "shared-kernel", "docker": "shared-kernel"}
 """systemd-detect-virt(1)'s words to accelerators; all other hypervisors use the CPU's own virtualisation."""
+
+
+def clear_script(interface: str) -> str:
+    """POSIX sh for root on a host: take a profile away, its CPU limits first, as they slow down the rest.
+
+    Each part in a shell of its own: it ends by itself, and its failure must not keep the other from its work.
+    """
+    return f"""\
+( {cpu.clear_script()}) ; of_cpu=$?
+( {shaping_scripts.clear_script(interface)}) && [ "$of_cpu" = 0 ]
+"""
 
 
 class Hosts:
@@ -64,6 +76,10 @@ class Hosts:
     @property
     def inventory(self) -> Inventory:
         return self._inventory
+
+    @property
+    def cpu(self) -> CpuHolder:
+        return InNode(self.nodes)
 
     def describe(self) -> JSON:
         return {
@@ -129,7 +145,7 @@ class Hosts:
         await self.renew()
         if self.underlay_mtu:
             for node in self.nodes.values():
-                await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+                await node.sh(shaping_scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         self._unsure = variant
         with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
             await self._playbook(variant, "converge")
@@ -152,13 +168,13 @@ class Hosts:
 
     async def _clear_profile(self) -> None:
         for node in self.nodes.values():
-            await node.sh(shaping.clear_script(node.spec.underlay_interface))
+            await node.sh(clear_script(node.spec.underlay_interface))
 
     async def renew(self) -> None:
         """(Re)arm the timer on every host; systemd-run(1) transient timers end with their unit."""
 
         async def one(node: Node) -> None:
-            clear = shaping.clear_script(node.spec.underlay_interface)
+            clear = clear_script(node.spec.underlay_interface)
             await node.sh(
                 f"cat >{CLEAR} <<'CLEAR'\n{clear}CLEAR\n"
                 f"systemctl stop {TIMER}.timer {TIMER}.service 2>/dev/null\n"

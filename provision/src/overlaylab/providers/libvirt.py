@@ -12,6 +12,7 @@ from overlaylab.inventory import load_inventory
 from overlaylab.model import JSON
 from overlaylab.progress import step
 from overlaylab.providers import Say, named, virsh
+from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.vagrant import pool, pool_path
 
@@ -71,6 +72,13 @@ class Libvirt(SnapshotVMs):
             box=f"overlaylab/{system}-{image.image_key(system)[:12]}",
         )
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
+
+    @property
+    def cpu(self) -> LibvirtCpu:
+        return LibvirtCpu(
+            self.nodes,
+            {node.name: machine for node, machine in zip(self.spec.nodes, self.machines, strict=True)},
+        )
 
     async def states(self) -> dict[str, str]:
         return await virsh.domains()

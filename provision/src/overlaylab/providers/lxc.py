@@ -22,6 +22,7 @@ from overlaylab.inventory import Inventory, InventoryNode, write_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.progress import step
 from overlaylab.providers import Entered, Say, lxc_config, lxc_host
+from overlaylab.providers.lxc_cpu import LxcCpu
 from overlaylab.providers.noted import NotedNodes
 from overlaylab.ssh import Node
 from overlaylab.vagrant import Vagrant, read_json
@@ -93,6 +94,7 @@ class Lxc(NotedNodes):
         self.cluster = spec.name
         self.system = system
         self.image = image.image_key(system)
+        self.asked = (vcpus, quota)
         self.limits = {
             node.name: lxc_config.limits(index, vcpus or node.cpus, node.memory_mib, quota)
             for index, node in enumerate(spec.nodes)
@@ -106,6 +108,10 @@ class Lxc(NotedNodes):
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]
+
+    @property
+    def cpu(self) -> LxcCpu:
+        return LxcCpu(self.nodes, self.containers, *self.asked)
 
     # -- what is there ----------------------------------------------------------------------------
 

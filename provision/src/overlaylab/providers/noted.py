@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from overlaylab import ansible, overlays, shaping
+from overlaylab import ansible, overlays, shaping_scripts
+from overlaylab.cpu import CpuHolder, InNode
 from overlaylab.inventory import Inventory, load_inventory
 from overlaylab.model import JSON, Variant
 from overlaylab.ssh import Nodes
@@ -29,11 +30,15 @@ class NotedNodes:
             self._nodes = Nodes(self.inventory)
         return self._nodes
 
+    @property
+    def cpu(self) -> CpuHolder:
+        return InNode(self.nodes)
+
     async def converge(self, variant: Variant) -> None:
         """Let Ansible bring clean nodes, or a relative's, to the variant; the MTU first, which daemons look at."""
         if self.underlay_mtu:
             for node in self.nodes.values():
-                await node.sh(shaping.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+                await node.sh(shaping_scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         await asyncio.to_thread(
             ansible.run_playbook,
             self.folder / "inventory.yml",

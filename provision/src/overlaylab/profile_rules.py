@@ -1,0 +1,122 @@
+"""What a profile's schema cannot say: rules between its fields, and between it and a lab's zones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from overlaylab.documents import Field
+from overlaylab.quantities import readable
+
+if TYPE_CHECKING:
+    from overlaylab.errors import UserError
+    from overlaylab.profile import Profile
+
+ANY_PAIR = "any"
+"""Key of ``latency.between_zones`` for every pair that has none of its own."""
+
+ETHERNET_HEADER = 14
+"""Bytes that Linux's queueing disciplines count on top of the MTU."""
+
+LEAST_RATE = 8000
+"""bit/s; below it a full frame takes longer than a second."""
+
+
+def cross_check(profile: Profile) -> None:
+    """Raise UserError for the first rule that the profile breaks."""
+    _check_rates(profile)
+    _check_frames(profile)
+    _check_time(profile)
+    if profile.loss and not profile.segmented:
+        raise profile.source.error(
+            "offloads",
+            rule="must be segmented where packets are lost",
+            seen=f'"{profile.offloads}"',
+            fix="Write offloads: segmented; otherwise one loss takes up to 64 kB at once.",
+        )
+    if profile.overhead and not profile.segmented:
+        raise _wrong(
+            profile,
+            "overhead",
+            rule="needs offloads: segmented",
+            fix="A super-packet of many frames would count it once; state a rate that has it taken off instead.",
+        )
+    for pair in profile.between_zones:
+        if pair[0] == pair[1] and pair[0] != ANY_PAIR:
+            raise _wrong(
+                profile,
+                "latency",
+                "between_zones",
+                "-".join(pair),
+                rule="must name two zones",
+                fix="The round-trip time within a zone is latency.within_zone.",
+            )
+
+
+def _check_rates(profile: Profile) -> None:
+    for name in ("rate", "sustained"):
+        if (
+            name in profile.figures
+            and getattr(profile, name) is not None
+            and getattr(profile, name) < LEAST_RATE
+        ):
+            fix = "Write the cap, such as 100 Mbit/s; null stands for uncapped."
+            raise _wrong(profile, name, rule="must be at least 8 kbit/s", fix=fix)
+    for name in ("sustained", "bucket", "burst", "overhead"):
+        if name in profile.figures and profile.rate is None:
+            raise _wrong(profile, name, rule="needs a rate", fix="State rate, or remove this.")
+    if (profile.sustained is None) != (profile.bucket is None):
+        name, other = ("sustained", "bucket") if profile.bucket is None else ("bucket", "sustained")
+        fix = f"State {other}: a bucket drains to a rate."
+        raise _wrong(profile, name, rule=f"needs {other} beside it", fix=fix)
+    if profile.sustained is not None and profile.sustained >= profile.rate:
+        raise _wrong(
+            profile,
+            "sustained",
+            rule=f"must be below rate, {profile.source.data['rate']['value']}",
+            fix="The rate holds while the bucket lasts, sustained afterwards; are they swapped?",
+        )
+
+
+def _check_frames(profile: Profile) -> None:
+    if profile.mtu is not None and not 576 <= profile.mtu <= 9001:
+        raise _wrong(
+            profile,
+            "mtu",
+            rule="must lie between 576 bytes and the 9001 of the lab's network",
+            fix="IPv4 asks 576 of every host (RFC 791); clouds use 1500, 1460 or 9001.",
+        )
+    frames = 2 * ((profile.mtu or 1500) + ETHERNET_HEADER)
+    for name in ("burst", "bucket"):
+        if getattr(profile, name) is not None and getattr(profile, name) < frames:
+            fix = "A smaller one drops every full packet; leave burst out for the computed one."
+            raise _wrong(profile, name, rule=f"must hold two full frames, {frames} bytes", fix=fix)
+
+
+def _check_time(profile: Profile) -> None:
+    if profile.queue <= 0:
+        raise _wrong(profile, "queue", rule="must be more than 0 s", fix="20 ms suits most tiers.")
+    targets = {
+        name: figure.value
+        for name, figure in profile.figures.items()
+        if name.startswith("latency.") and figure.value is not None
+    }
+    if not profile.jitter:
+        return
+    if not targets:
+        fix = "State latency.within_zone: a delay varies by the jitter up and down, so there has to be one."
+        raise _wrong(profile, "jitter", rule="needs a latency", fix=fix)
+    shortest = min(targets, key=lambda name: targets[name])
+    if profile.jitter > targets[shortest] / 2:
+        raise _wrong(
+            profile,
+            "jitter",
+            rule=f"must be at most {readable(targets[shortest] / 2, 's')}, half of {shortest}",
+            fix="A one-way delay varies by the jitter up and down, and none can be below zero.",
+        )
+
+
+def _wrong(profile: Profile, *at: Field, rule: str, fix: str) -> UserError:
+    node: Any = profile.source.data
+    for part in at:
+        node = node[part]
+    return profile.source.error(*at, "value", rule=rule, seen=f'"{node["value"]}"', fix=fix)

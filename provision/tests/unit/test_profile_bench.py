@@ -1,0 +1,480 @@
+"""Proving every profile: what is checked of each, in which order, and that what was measured stays stored."""
+
+import io
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lab_builders import inventory
+from lab_fakes import FIXTURES, Completed, FakeNodes, failed
+from rich.console import Console
+
+from overlaylab import accuracy_table, profile_bench, progress, shaping
+from overlaylab.accuracy import Cap, Second, Udp
+from overlaylab.accuracy_probe import Probe, read_series, read_udp, streams_for
+from overlaylab.commands import bench_profiles
+from overlaylab.errors import NodeError, UserError
+from overlaylab.model import ProfileCheck, RunRecord, Variant
+from overlaylab.profile import Profile, load_profile
+from overlaylab.profile_bench import ProfileBench, Step
+from overlaylab.store import Store
+
+A0, A1, T2, NONE = (load_profile(name) for name in ("azure-a0", "azure-a1", "aws-t2.small", "none"))
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
+
+
+# -- the plan ---------------------------------------------------------------------------------------
+
+
+def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair_only() -> None:
+    steps = profile_bench.plan([A1, T2, NONE], ["pair", "three-zones"])
+    assert [(s.cluster, s.profile.name, s.kind) for s in steps] == [
+        ("pair", "azure-a1", "tier"),
+        ("pair", "azure-a1 mtu=9001", "mtu"),
+        ("pair", "azure-a1 loss=1%", "loss"),
+        ("pair", "azure-a1 loss=0.1%", "loss"),
+        ("pair", "azure-a1 jitter=0.3ms rtt=2ms", "jitter"),
+        ("pair", "aws-t2.small", "tier"),
+        ("pair", "aws-t2.small mtu=1500", "mtu"),
+        ("pair", "aws-t2.small bucket/30", "two-rates"),
+        ("pair", "none", "tier"),
+        ("three-zones", "azure-a1", "tier"),
+        ("three-zones", "aws-t2.small", "tier"),
+        ("three-zones", "none", "tier"),
+    ]
+    assert [s.profile.mtu for s in steps[:2]] == [1500, 9001]
+    assert len({s.profile.digest for s in steps[:9]}) == 9
+    assert steps[0].seconds() == 75.0 and steps[9].seconds() == 110.0
+
+
+def test_a_bucket_is_scaled_to_empty_in_ten_seconds_at_what_is_carried() -> None:
+    full = profile_bench.with_bucket(T2, T2.rate)
+    assert full.bucket == pytest.approx(T2.bucket / 30) and full.name == "aws-t2.small bucket/30"
+    assert full.bucket * 8 / (T2.rate - T2.sustained) == pytest.approx(10, rel=0.02)
+    slow = profile_bench.with_bucket(T2, 600e6)
+    assert slow.bucket * 8 / (600e6 - T2.sustained) == pytest.approx(10, rel=0.02)
+
+
+def test_udp_takes_as_many_sockets_as_fill_the_queue() -> None:
+    assert streams_for(Cap(5e6, 5000, 12_500, 1500)) == 2
+    assert streams_for(Cap(100e6, 100_000, 250_000, 1500)) == 6
+
+
+# -- carrying it out --------------------------------------------------------------------------------
+
+
+@dataclass
+class FakeShaper:
+    """As `overlaylab.shaper.Shaper`, on no nodes at all; `log` is common to all of a test."""
+
+    nodes: FakeNodes
+    profile: Profile
+    log: list[str] = field(default_factory=list)
+    baseline: dict = field(default_factory=dict)
+
+    def told(self, name: str) -> shaping.NodeShaping:
+        spec = next(node for node in self.nodes.inventory.nodes if node.name == name)
+        return shaping.node_shaping(self.profile, self.nodes.inventory, spec, {})
+
+    async def prove(self, say) -> list[ProfileCheck]:
+        self.log.append(f"prove {self.profile.name}")
+        if self.profile.rate is None:
+            return []
+        rate = self.profile.rate
+        return [ProfileCheck("goodput", "node1", "node2", rate, rate * 0.999, rate / 100, "bit/s", "pass")]
+
+    async def clear(self) -> None:
+        self.log.append("clear")
+
+    async def calibrate(self) -> list[ProfileCheck]:
+        self.log.append(f"calibrate {self.profile.name}")
+        return []
+
+    async def apply(self) -> dict[str, bool]:
+        self.log.append(f"apply {self.profile.name}")
+        return {}
+
+    async def apply_and_read_back(self) -> dict[str, list[str]]:
+        await self.apply()
+        return {}
+
+    def spare_cpu(self, idle: float) -> float:
+        return idle
+
+    async def fill_bucket(self) -> None:
+        self.log.append("fill bucket")
+
+    async def rtts(self, client: str, server: str, count: int, interval: float) -> list[float]:
+        # Of a triangle of ±600 µs, or of nearly nothing.
+        reach = 2 * self.profile.jitter or 1e-6
+        return [
+            0.002 + reach * (1 - (2 * (1 - n)) ** 0.5 if n > 0.5 else (2 * n) ** 0.5 - 1)
+            for n in ((k + 0.5) / count for k in range(count))
+        ]
+
+
+class FakeProbe:
+    """As `Probe`: a network that does what the profile says."""
+
+    def __init__(self, nodes, shaper: FakeShaper) -> None:
+        self.shaper, self.log = shaper, shaper.log
+        self.lost = 0
+        self.fails: list[Exception] = []
+
+    async def start(self, names, count: int = 1) -> None:
+        self.log.append(f"servers {count}")
+
+    async def stop(self) -> None:
+        self.log.append("stop")
+
+    async def tcp(self, client, server, *, seconds, omit) -> float:
+        return 5e9
+
+    async def udp(self, client, server, *, offered, payload, seconds, streams=1) -> tuple[Udp, float]:
+        self.log.append(f"udp {payload} × {streams} for {seconds} s")
+        if self.fails:
+            raise self.fails.pop(0)
+        offered = min(offered, 200e6)
+        sent = round(offered * seconds / 8 / payload)
+        cap = profile_bench.cap_of(self.shaper, client)
+        most = (cap.rate / 8 * seconds + cap.burst + cap.queue) / cap.frame(payload)
+        received = round(min(sent, most) * (1 - self.shaper.profile.loss)) - self.lost
+        return Udp(sent, received, payload, float(seconds)), 0.5
+
+    async def series(self, client, server, *, seconds, interval, server_number=0) -> list[Second]:
+        self.log.append(f"{client} to {server} at {server_number}")
+        cap, tier = profile_bench.cap_of(self.shaper, client), self.shaper.profile
+        share = 2 if len(self.shaper.nodes) > 2 else 1
+        level, found = tier.bucket or 0.0, []
+        for n in range(int(seconds / interval)):
+            rate = cap.rate if not tier.sustained or level > 0 else tier.sustained
+            level -= (rate - (tier.sustained or rate)) / 8 * interval
+            found.append(Second(n * interval, (n + 1) * interval, cap.goodput(rate) / 8 * interval / share))
+        return found
+
+
+class FakeLab:
+    def __init__(self, zones=("a", "a"), netem: str | Completed = "") -> None:
+        self.nodes = FakeNodes(inventory(*zones), {"root netem": netem})
+        self.log: list[str] = []
+        self.made: list[FakeShaper] = []
+
+    async def enter(self, step: Step) -> FakeShaper:
+        self.log.append(f"enter {step.cluster}")
+        self.made.append(FakeShaper(self.nodes, step.profile, self.log))
+        return self.made[-1]
+
+    def record(self, step: Step) -> RunRecord:
+        return RunRecord(
+            cluster=step.cluster, provider="lxc", accelerator="shared-kernel", machine="test machine", image=None,
+            profile=step.profile.name, profile_digest=step.profile.digest, stands_for=None,
+            suite=profile_bench.SUITE, suite_digest=profile_bench.digest(), scale=1.0, seed=0, blocks=1,
+            variants=(Variant("host"),), role_digests={}, zones={"node1": "a", "node2": "a"}, nodes={},
+        )  # fmt: skip
+
+    async def leave(self) -> None:
+        self.log.append("leave")
+
+    def probe(self, nodes) -> FakeProbe:
+        return FakeProbe(nodes, self.made[-1])
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "lab.sqlite") as store:
+        yield store
+
+
+@pytest.fixture
+def no_pause(monkeypatch):
+    """Pauses take no time, but the clock goes on by as much."""
+    clock = [0.0]
+
+    async def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    monkeypatch.setattr(profile_bench.asyncio, "sleep", sleep)
+    monkeypatch.setattr(profile_bench.time, "monotonic", lambda: clock[0])
+    return clock
+
+
+def checks_of(store: Store, run_id: str) -> list[tuple]:
+    rows = store.db.execute("SELECT name, verdict FROM profile_check WHERE run_id = ?", (run_id,))
+    return [tuple(row) for row in rows]
+
+
+async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    await bench.run(profile_bench.plan([A0], ["pair"]))
+    assert lab.log == [
+        "enter pair", "prove azure-a0", "servers 1",
+        "fill bucket", "udp 1448 × 1 for 10 s", "fill bucket", "udp 1448 × 2 for 10 s",
+        "fill bucket", "udp 64 × 1 for 3 s", "stop", "leave",
+    ]  # fmt: skip
+    ((_, run_id),) = bench.runs
+    assert checks_of(store, run_id) == [
+        ("goodput", "pass"), ("udp-loss 0.95", "pass"), ("udp-loss 1.2", "pass"), ("packets", "pass"),
+    ]  # fmt: skip
+    run = store.run(run_id)
+    assert (run.state, run.trials_planned, run.record.suite) == ("done", 0, "bench:profiles")
+    assert bench.trouble == []
+    assert store.latest_unfinished("pair") is None
+    (proved,) = bench_profiles.read(store, bench.runs)
+    assert proved.checks[2].low <= proved.checks[2].measured <= proved.checks[2].high
+    assert proved.checks[0].low is None
+
+
+async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    steps = profile_bench.plan([NONE], ["three-zones"])
+    lab.nodes = FakeNodes(inventory("a", "b", "c"), {})
+    await bench.run(steps)
+    rows = store.db.execute("SELECT client_node, server_node, expected, measured, verdict FROM profile_check")
+    assert [tuple(row) for row in rows] == [
+        (f"node{a}", f"node{b}", None, 5e9, "pass")
+        for a, b in ((1, 2), (2, 1), (1, 3), (3, 1), (2, 3), (3, 2))
+    ]
+
+
+async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store) -> None:
+    lab = FakeLab(("a", "b", "c"))
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    await bench.run(profile_bench.plan([A1], ["three-zones"]))
+    assert lab.log == [
+        "enter three-zones", "prove azure-a1", "servers 2", "fill bucket",
+        "node1 to node2 at 0", "node1 to node3 at 0", "node2 to node1 at 0", "node2 to node3 at 1",
+        "node3 to node1 at 1", "node3 to node2 at 1", "stop", "leave",
+    ]  # fmt: skip
+    assert checks_of(store, bench.runs[0][1])[1:] == [("goodput-together", "pass")] * 3
+
+
+async def test_two_rates_empty_and_refill(store, no_pause) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    step = Step("pair", T2, profile_bench.with_bucket(T2, T2.rate), "two-rates")
+    refill = T2.sustained / 8 * profile_bench.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
+
+    probe = lab.probe
+
+    def probe_that_refills(nodes):
+        found = probe(nodes)
+        series, left = found.series, [None, replace(lab.made[-1].profile, bucket=refill)]
+
+        async def one(*args, **how):
+            found.shaper.profile = left.pop(0) or found.shaper.profile
+            return await series(*args, **how)
+
+        found.series = one
+        return found
+
+    bench.make_probe = probe_that_refills
+    await bench.run([step])
+    assert bench.trouble == []
+    assert checks_of(store, bench.runs[0][1]) == [
+        ("burst-bytes", "pass"), ("sustained", "pass"), ("refill", "pass"),
+    ]  # fmt: skip
+    assert no_pause == [pytest.approx(4.0 * 847 / 125, rel=1e-3)]
+
+
+async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    bench._carried["aws-t2.small"] = 500e6
+    await bench.run([Step("pair", T2, profile_bench.with_bucket(T2, T2.rate), "two-rates")])
+    assert (
+        bench.runs[0][0].profile.name
+        == profile_bench.with_bucket(T2, 503.7e6).name
+        == "aws-t2.small bucket/67"
+    )
+    assert store.run(bench.runs[0][1]).record.profile == "aws-t2.small bucket/67"
+
+
+@pytest.mark.parametrize("kind", ["loss", "jitter"])
+async def test_declared_loss_and_jitter(store, kind) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    steps = [step for step in profile_bench.plan([A1], ["pair"]) if step.kind == kind]
+    await bench.run(steps[:1])
+    expected = {"loss": [("loss", "pass")], "jitter": [("jitter", "pass"), ("overtaken", "pass")]}
+    assert checks_of(store, bench.runs[0][1]) == expected[kind]
+    name = steps[0].profile.name
+    found = {
+        "loss": ["clear", f"calibrate {name}", f"apply {name}", "servers 1"],
+        "jitter": [
+            "clear", f"calibrate {name} steady", f"apply {name}", "servers 1", f"apply {name} steady", f"apply {name}",
+        ],
+    }[kind]  # fmt: skip
+    assert lab.log == ["enter pair", *found, "udp 1448 × 1 for 10 s", "stop", "leave"]
+
+
+async def test_nodes_whose_kernel_cannot_lose_packets_say_so(store) -> None:
+    lab = FakeLab(netem=failed(2, "Error: Specified qdisc kind is unknown."))
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    await bench.run([step for step in profile_bench.plan([A1], ["pair"]) if step.kind == "loss"][:1])
+    (row,) = store.db.execute("SELECT * FROM profile_check").fetchall()
+    assert (row["name"], row["verdict"], row["measured"]) == ("loss", "not-applicable", None)
+    assert row["reason"] == "not testable here: it takes netem, which the kernel of the nodes lacks"
+    assert progress.estimate("bench-profiles-loss") is None  # that it took no time is nothing to go by
+
+
+async def test_a_check_that_fails_is_tried_again_and_keeps_its_history(store) -> None:
+    lab = FakeLab()
+    said: list[str] = []
+
+    def losing(nodes) -> FakeProbe:
+        found = lab.probe(nodes)
+        found.lost = 50
+        udp = found.udp
+
+        async def once(*args, **how):
+            done = await udp(*args, **how)
+            found.lost = 0
+            return done
+
+        found.udp = once
+        return found
+
+    bench = ProfileBench(store, lab, said.append, losing)
+    await bench.run(profile_bench.plan([A0], ["pair"]))
+    (proved,) = bench_profiles.read(store, bench.runs)
+    check = proved.checks[1]
+    assert (check.name, check.verdict, check.measured) == ("udp-loss 0.95", "pass", 0.0)
+    assert check.reason == "offered 4.75 Mbit/s; attempt 1 measured 0.01255"
+    assert said[1] == "  udp-loss 0.95: attempt 1 measured 0.01255, expected 0; trying again"
+
+
+async def test_a_node_that_fails_ends_its_step_and_no_other(store) -> None:
+    lab = FakeLab()
+
+    def failing(nodes) -> FakeProbe:
+        found = lab.probe(nodes)
+        if found.shaper.profile.name == "azure-a0":
+            found.fails = [NodeError("node2: gone")]
+        return found
+
+    bench = ProfileBench(store, lab, lambda line: None, failing)
+    await bench.run(profile_bench.plan([A0, replace(A0, name="next")], ["pair"]))
+    assert bench.trouble == ["azure-a0 on pair: node2: gone"]
+    (_, first), (_, second) = bench.runs
+    assert [store.run(run_id).state for run_id in (first, second)] == ["failed", "done"]
+    assert checks_of(store, first) == [("goodput", "pass")]
+    assert lab.log.count("leave") == 2  # so that the next step enters clean nodes
+
+
+async def test_ctrl_c_leaves_what_was_measured(store) -> None:
+    lab = FakeLab()
+
+    def interrupted(nodes) -> FakeProbe:
+        found = lab.probe(nodes)
+        found.fails = [KeyboardInterrupt()]
+        return found
+
+    bench = ProfileBench(store, lab, lambda line: None, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        await bench._step(profile_bench.plan([A0], ["pair"])[0])
+    ((_, run_id),) = bench.runs
+    assert (store.run(run_id).state, checks_of(store, run_id)) == ("failed", [("goodput", "pass")])
+
+
+# -- sending and counting ---------------------------------------------------------------------------
+
+
+def report(name: str) -> dict:
+    return json.loads((Path(FIXTURES) / "iperf3" / f"{name}.out").read_text())
+
+
+def test_udp_counts_what_both_ends_saw() -> None:
+    assert read_udp(report("3.12-udp-overload")) == Udp(20_716, 16_721, 1448, 1.999938, 0)
+    # What came to the node and found the receiver's socket full was carried by the network.
+    assert read_udp(report("3.12-udp-overload"), 3000).received == 19_721
+    assert read_udp(report("3.12-udp-overload"), 9000).received == 20_716
+    jumbled = report("3.12-udp")
+    jumbled["server_output_json"]["end"]["streams"][0]["udp"]["out_of_order"] = 3
+    assert read_udp(jumbled).overtaken == 3
+
+
+def test_a_series_is_the_receivers_without_slivers() -> None:
+    series = read_series(report("3.12-tcp-parallel"))
+    assert series == [
+        Second(0, 1.000116, 12_028_200), Second(6.1e-05, 1.000013, 11_964_824), Second(1.000013, 2.000018, 11_957_584),
+    ]  # fmt: skip
+
+
+async def test_a_transfer_names_port_interval_and_streams() -> None:
+    nodes = FakeNodes(inventory("a", "a"), {"iperf3": json.dumps(report("3.12-tcp"))})
+    await Probe(nodes).series("node1", "node2", seconds=25, interval=0.25, server_number=1)
+    (script,) = nodes["node1"].log
+    assert "--client 192.168.77.12 --port 5202" in script
+    assert "--time 25 --omit 0 --interval 0.25 --parallel 1" in script
+
+
+async def test_a_tool_that_fails_is_the_nodes_failure() -> None:
+    nodes = FakeNodes(inventory("a", "a"), {"iperf3": "{}"})
+    with pytest.raises(NodeError, match=r"iperf3 from node1 to node2: iperf3's report has no end"):
+        await Probe(nodes).tcp("node1", "node2", seconds=4, omit=1)
+
+
+# -- what is printed --------------------------------------------------------------------------------
+
+
+async def test_the_table_and_what_did_not_pass(store) -> None:
+    lab = FakeLab()
+    bench = ProfileBench(store, lab, lambda line: None, lab.probe)
+    await bench.run([step for step in profile_bench.plan([T2], ["pair"]) if step.kind == "tier"])
+    console = Console(width=200, record=True, file=io.StringIO())
+    accuracy_table.show(bench_profiles.read(store, bench.runs), console)
+    lines = [line.rstrip() for line in console.export_text().splitlines()]
+    assert lines[1] == "profiles on pair"
+    assert "aws-t2.small  9001  node1 node2  971 Mbit/s 99.9%" in lines[4]
+    assert lines[4].endswith("pass, 2 not here")
+    assert lines[7] == (
+        "   aws-t2.small on pair: udp-loss 0.95 node1 to node2: –, asked 0: not here "
+        "(not testable here: offered 200.9 of 923.4 Mbit/s, 50% of the busier node's CPU was idle)"
+    )
+    assert "   burst bytes within 5 %: not measured" in lines
+
+
+@pytest.mark.parametrize(
+    ("typed", "known", "found"),
+    [(None, ["a", "b"], ["a", "b"]), ("b, a,b", ["a", "b"], ["b", "a"]), ("", ["a"], ["a"])],
+)
+def test_names_are_chosen_once_each(typed, known, found) -> None:
+    assert bench_profiles.chosen(typed, known, "PROFILES") == found
+
+
+def test_an_unknown_name_is_refused_before_anything_starts() -> None:
+    done = CliRunner().invoke(bench_profiles.command, ["--profiles", "azure-a9", "--dry-run"])
+    assert isinstance(done.exception, UserError)
+    assert "PROFILES: must name files of the checkout" in str(done.exception)
+    assert 'Did you mean "azure-a8"' in str(done.exception)
+
+
+async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so(store) -> None:
+    lab = FakeLab()
+
+    def flooded(shaper, *args):
+        found = lab.probe(shaper, *args)
+        carry = found.udp
+
+        async def udp(client, server, *, payload, **how):
+            if payload == profile_bench.SMALL:
+                raise NodeError("iperf3 from node1 to node2: did not end in time")
+            return await carry(client, server, payload=payload, **how)
+
+        found.udp = udp
+        return found
+
+    bench = ProfileBench(store, lab, lambda line: None, flooded)
+    await bench.run([step for step in profile_bench.plan([A1], ["pair"]) if step.kind == "tier"])
+    (row,) = store.db.execute("SELECT * FROM profile_check WHERE name = 'packets'").fetchall()
+    assert (row["verdict"], row["measured"]) == ("not-applicable", None)
+    assert row["reason"] == "not testable here: iperf3 from node1 to node2: did not end in time"
+    assert bench.trouble == []
