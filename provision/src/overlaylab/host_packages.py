@@ -41,7 +41,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "rsync",
     ),
     "reaching the nodes": ("openssh-client", "iperf3"),
-    "testing what nodes are told": ("ethtool", "tcpdump"),
+    "testing what nodes are told": ("ethtool", "iputils-ping", "tcpdump"),
     "building overlay daemons": ("gcc", "libc6-dev", "libpcap-dev"),
 }
 """What each package is for: said to the operator before sudo is used."""
