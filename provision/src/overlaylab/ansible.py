@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlaylab import daemons, paths
+from overlaylab import daemons, overlays, paths
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, load_inventory
 
@@ -75,8 +75,10 @@ def run_playbook(
         "verb": verb,
         "overlay_secret_file": str(secrets_file or password_file(overlay)),
     }
-    if overlay in daemons.names():
-        variables["overlay_daemons"] = daemons.ensure(overlay)["binaries"]
+    if built := overlays.recipes(overlay):
+        variables["overlay_daemons"] = {
+            binary: about for recipe in built for binary, about in daemons.ensure(recipe)["binaries"].items()
+        }
     log = paths.cache() / "logs" / f"ansible-{overlay}-{verb}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()

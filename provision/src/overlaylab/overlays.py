@@ -77,6 +77,8 @@ class Overlay:
 
     range: the addresses its endpoints get by default; range_argument: the role's argument that changes it.
     ports: what a firewall between the nodes must let through, ``6783/tcp``.
+    daemons: recipes of provision/daemons/ that it takes; builds_on: overlays whose role it uses, with their recipes.
+    units: systemd units of its daemons.
     """
 
     name: str
@@ -88,6 +90,9 @@ class Overlay:
     range_argument: str | None
     ports: tuple[str, ...]
     modes: Mapping[str, Mode]
+    daemons: tuple[str, ...]
+    builds_on: tuple[str, ...]
+    units: tuple[str, ...]
     source: Document = field(repr=False, compare=False)
 
     def variant(self, key: str) -> Variant:
@@ -156,6 +161,8 @@ def read_overlay(path: Path) -> Overlay:
     }
     _check_modes(document, modes)
     _check_features(document)
+    _check_names(document, "daemons", "must be a recipe in provision/daemons/", _recipes())
+    _check_names(document, "builds_on", "must be another overlay that has a role", names())
     return Overlay(
         name=data["name"],
         title=data["title"],
@@ -166,6 +173,9 @@ def read_overlay(path: Path) -> Overlay:
         range_argument=data["range_argument"],
         ports=tuple(data["ports"]),
         modes=modes,
+        daemons=tuple(data.get("daemons", ())),
+        builds_on=tuple(data.get("builds_on", ())),
+        units=tuple(data.get("units", ())),
         source=document,
     )
 
@@ -216,6 +226,34 @@ def _check_features(document: Document) -> None:
                 rule = "must be something that can be tried on a kernel"
                 wrong = unknown("", rule, feature, host_features.KNOWN)
                 raise document.error(*place, index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
+
+
+def _check_names(document: Document, key: str, rule: str, known: Collection[str]) -> None:
+    for index, name in enumerate(document.data.get(key, ())):
+        if name not in known:
+            wrong = unknown("", rule, name, known)
+            raise document.error(key, index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
+
+
+def _recipes() -> tuple[str, ...]:
+    return tuple(sorted(path.parent.name for path in PROVISION.glob("daemons/*/build.yml")))
+
+
+def foundations(name: str) -> tuple[Overlay, ...]:
+    """The overlay and all that its role builds on, each once, itself first. Raises UserError."""
+    found: dict[str, Overlay] = {}
+    rest = [name]
+    while rest:
+        overlay = load(rest.pop(0))
+        if overlay.name not in found:
+            found[overlay.name] = overlay
+            rest += overlay.builds_on
+    return tuple(found.values())
+
+
+def recipes(name: str) -> tuple[str, ...]:
+    """The recipes of provision/daemons/ that the overlay's role takes, each once. Raises UserError."""
+    return tuple(dict.fromkeys(recipe for overlay in foundations(name) for recipe in overlay.daemons))
 
 
 def select(name: str, modes: str | None = None) -> list[Variant]:
@@ -281,9 +319,12 @@ def check_ranges(
 def role_digest(name: str) -> str:
     """SHA-256 in hex over every file that decides how this overlay is converged.
 
-    That is its role, what all overlay roles share, the pinned build of its daemons and the playbooks.
+    That is its role and those that it builds on, what all overlay roles share, the pinned builds of its daemons
+    and the playbooks. Raises UserError.
     """
-    folders = [role(name), role("common"), PROVISION / "daemons" / name, PROVISION / "playbooks"]
+    folders = [role(overlay.name) for overlay in foundations(name)]
+    folders += [PROVISION / "daemons" / recipe for recipe in recipes(name)]
+    folders += [role("common"), PROVISION / "playbooks"]
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _ignored(p)):

@@ -65,17 +65,66 @@ def test_a_role_with_another_name_is_refused(roles: Path) -> None:
         overlays.load("other-one")
 
 
-def test_the_digest_follows_role_common_part_daemons_and_playbooks(roles: Path) -> None:
-    digests = [overlays.role_digest("example")]
-    daemons = roles.parent / "daemons" / "example"
-    daemons.mkdir(parents=True)
-    places = [roles / "overlay_example", roles / "overlay_common", daemons, roles.parent / "playbooks"]
-    for folder in places:
+def add_role(roles: Path, name: str, **keys: list[str]) -> None:
+    """Another role, which says the same of itself as ``example`` but for its name and these keys."""
+    text = (GOLDEN / "right" / "overlay.yml").read_text().replace("name: example", f"name: {name}")
+    (roles / f"overlay_{name}" / "meta").mkdir(parents=True)
+    extra = "".join(f"{key}: [{', '.join(value)}]\n" for key, value in keys.items())
+    (roles / f"overlay_{name}" / "meta" / "overlay.yml").write_text(text + extra)
+    overlays.names.cache_clear()
+    overlays.load.cache_clear()
+
+
+def add_recipe(roles: Path, name: str) -> Path:
+    folder = roles.parent / "daemons" / name
+    folder.mkdir(parents=True)
+    (folder / "build.yml").write_text("")
+    return folder
+
+
+def test_the_digest_follows_all_that_a_role_is_made_of(roles: Path) -> None:
+    daemon, shared = add_recipe(roles, "own"), add_recipe(roles, "shared")
+    add_role(roles, "base", daemons=["shared"])
+    add_role(roles, "upper", daemons=["own"], builds_on=["base"])
+    digests = [overlays.role_digest("upper")]
+    role, below, common = (roles / f"overlay_{name}" for name in ("upper", "base", "common"))
+    for folder in (role, below, common, daemon, shared, roles.parent / "playbooks"):
         (folder / "new.yml").write_text("new")
-        digests.append(overlays.role_digest("example"))
-    (roles / "overlay_example" / "new.yml").write_text("changed")
-    digests.append(overlays.role_digest("example"))
-    assert len(set(digests)) == 6
+        digests.append(overlays.role_digest("upper"))
+    (role / "new.yml").write_text("changed")
+    digests.append(overlays.role_digest("upper"))
+    assert len(set(digests)) == 8
+
+
+def test_a_role_takes_the_daemons_of_those_it_builds_on_once(roles: Path) -> None:
+    for name in ("first", "second", "third"):
+        add_recipe(roles, name)
+    add_role(roles, "base", daemons=["second", "third"], units=["base.service"])
+    add_role(roles, "upper", daemons=["first", "second"], builds_on=["base", "example"])
+    assert [overlay.name for overlay in overlays.foundations("upper")] == ["upper", "base", "example"]
+    assert overlays.recipes("upper") == ("first", "second", "third")
+    assert overlays.recipes("example") == ()
+    assert overlays.load("base").units == ("base.service",)
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (
+            {"daemons": ["onw"]},
+            r'daemons\[0\]: must be a recipe in provision/daemons/ \(found: "onw"\).*"own"\?',
+        ),
+        (
+            {"builds_on": ["example", "other"]},
+            r'builds_on\[1\]: must be another overlay that has a role \(found: "other"\)',
+        ),
+    ],
+)
+def test_what_a_role_is_made_of_must_be_there(roles: Path, keys: dict, message: str) -> None:
+    add_recipe(roles, "own")
+    add_role(roles, "upper", **keys)
+    with pytest.raises(overlays.UserError, match=message):
+        overlays.load("upper")
 
 
 def test_the_digest_does_not_follow_what_is_no_input(roles: Path) -> None:
