@@ -6,12 +6,12 @@ import json
 import secrets
 import shlex
 import subprocess
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import host, overlays, profile, progress
+from overlaylab import host, overlays, profile, progress, selection
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
@@ -32,7 +32,10 @@ SNAPSHOT_BYTES = 500_000_000
 
 @dataclass(frozen=True)
 class Request:
-    """What was typed, checked, before anything starts. inventory: the file of SSH hosts, else None."""
+    """What was typed, checked, before anything starts. inventory: the file of SSH hosts, else None.
+
+    overlay: one overlay's name or ``all``; only: which of all, as typed; left_out: {variant that cannot run: why}.
+    """
 
     overlay: str
     modes: str | None
@@ -49,14 +52,18 @@ class Request:
     provider: str | None = None
     """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
     group: str | None = None
+    only: str | None = None
+    left_out: Mapping[Variant, str] = field(default_factory=dict)
     profiles: tuple[str, ...] = ()
     """The group of runs that it belongs to, and its tiers in their order (see ``tiers``); else None and ()."""
 
     def arguments(self) -> dict:
         """What lab:resume needs to build the same plan."""
         group = {} if self.group is None else {"group": self.group, "profiles": list(self.profiles)}
+        only = {} if self.only is None else {"only": self.only}
         return group | {
             "overlay": self.overlay,
+            **only,
             "modes": self.modes,
             "arguments": self.written_arguments,
             "cluster": self.cluster,
@@ -73,6 +80,7 @@ class Request:
 def request(
     overlay: str,
     *,
+    only: str | None = None,
     modes: str | None = None,
     arguments: str | None = None,
     cluster: str = "pair",
@@ -85,10 +93,10 @@ def request(
     seed: int | None = None,
 ) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
-    chosen = overlays.select(overlay, modes)
-    host_variant = overlays.select(HOST)[0]
     wanted = load_suite(suite)
     tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
+    chosen = selection.select(overlay, modes, only, tier, "hosts" if inventory else provider)
+    host_variant = overlays.select(HOST)[0]
     if blocks is not None and not 1 <= blocks <= 1000:
         raise UserError(
             "BLOCKS", "must lie between 1 and 1000", seen=blocks, fix="Leave it out for the suite's own"
@@ -111,10 +119,12 @@ def request(
     profile.check_zones(tier, where)
     if len(where.nodes) < 2:
         raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
-    own_arguments = overlays.role_arguments(overlay, arguments)
-    _check_addresses(overlays.with_arguments(overlays.load(overlay), own_arguments), spec, path)
+    own_arguments = _own_arguments(overlay, arguments)
+    for name in chosen.overlays:
+        _check_addresses(overlays.with_arguments(overlays.load(name), own_arguments), spec, path)
     return Request(
         overlay=overlay,
+        only=only or None,
         modes=modes,
         cluster=cluster,
         inventory=path,
@@ -123,7 +133,8 @@ def request(
         blocks=blocks or wanted.blocks,
         scale=scale,
         seed=secrets.randbelow(2**31) if seed is None else seed,
-        variants=with_host(chosen, host_variant),
+        variants=with_host(chosen.variants, host_variant),
+        left_out=chosen.left_out,
         role_arguments={overlay: own_arguments} if own_arguments else {},
         written_arguments=arguments,
         provider=provider,
@@ -137,6 +148,7 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
     """
     asked = request(
         arguments["overlay"],
+        only=arguments.get("only"),
         modes=arguments["modes"],
         arguments=arguments["arguments"],
         cluster=arguments["cluster"],
@@ -150,6 +162,15 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
     )
     group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
     return replace(asked, group=group, profiles=profiles)
+
+
+def _own_arguments(overlay: str, written: str | None) -> JSON:
+    if overlay != selection.ALL:
+        return overlays.role_arguments(overlay, written)
+    if written:
+        raise UserError("ARGUMENTS", "are one overlay's: not with all of them", seen=written,
+                        fix="Measure that overlay on its own, such as ./task lab:weave")  # fmt: skip
+    return {}
 
 
 def _check_can_be_done(tier: profile.Profile, wanted: Suite, provider: str | None) -> None:
@@ -305,6 +326,11 @@ def command_line(request: Request) -> str:
     """The task that asks for this again."""
     words = [f"./task lab:{request.overlay}"]
     known = request.arguments() | ({"profile": None} if request.group else {})
-    known |= {"profiles": ",".join(request.profiles) or None, "group": None}
+    known |= {
+        "profiles": ",".join(request.profiles) or None,
+        "group": None,
+        "only": None,
+        "overlays": request.only,
+    }
     arguments = {k.upper(): v for k, v in known.items() if v is not None and k != "overlay"}
     return " ".join([*words, *(f"{k}={shlex.quote(str(v))}" for k, v in arguments.items())])

@@ -10,19 +10,20 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from overlaylab import overlays
+from overlaylab import overlay_tasks, overlays
 from overlaylab.paths import ROOT
+from overlaylab.selection import ALL
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 
 PLAIN = {"default", "setup", "doctor", "test"}
 """Tasks without a namespace."""
-NAMESPACES = {"image", "lab", "profile", "results", "test", "bench"}
+NAMESPACES = {"image", "lab", "profile", "results", "test", "bench", "docs"}
 
 
 SAY = """#!/bin/sh
 printf '%s\\n' "$*"
-for name in PROFILE PROFILES GROUP CLUSTER SUITE MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
+for name in PROFILE PROFILES GROUP CLUSTER SUITE OVERLAYS MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
     eval "printf '%s=%s\\n' $name \\"\\$$name\\""
 done
 exit ${FAIL:-0}
@@ -84,8 +85,9 @@ def test_each_overlay_has_a_task_and_each_task_that_measures_an_overlay(tasks) -
         for call in one.get("cmds", ())
         if isinstance(call, dict) and call.get("task") == "measure"
     }
-    assert measured == {f"lab:{name}": name for name in overlays.names()}
+    assert measured == {f"lab:{name}": name for name in (*overlays.names(), ALL)}
     assert set(measured) <= set(tasks)
+    assert overlay_tasks.path().read_text() == overlay_tasks.text(), "write it: ./task docs:overlays"
 
 
 def test_every_public_task_says_what_it_does_in_one_line(tasks) -> None:

@@ -26,6 +26,7 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 @click.command()
 @click.argument("overlay")
 @click.option("--modes", envvar="MODES", help="Modes, comma-separated; default: the overlay's own choice.")
+@click.option("--overlays", "only", envvar="OVERLAYS", help="With `all`: these overlays, comma-separated.")
 @click.option(
     "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
 )
@@ -50,7 +51,7 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
     "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
 )
 def command(overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed) -> None:
-    """Measure OVERLAY in its modes against the host network of the same nodes.
+    """Measure OVERLAY in its modes against the host network of the same nodes; `all`: every one in every mode.
 
     Every block holds the host and every mode once, in random order. The table shows the ratio to the
     host of the same block, so that drift of the machine does not look like a difference.
@@ -93,6 +94,8 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
         for number, one in enumerate(every, 1):
             tier = f"{number}. {one.profile.name}: {one.profile.description}"
             out.print(f"  tier {tier}: about {readable(needs.seconds)}", markup=False)
+    for line in _left_out(asked):
+        out.print(line, markup=False)
     total = f", {len(every)} tiers together" if others else ""
     out.print(f"time: about {readable(needs.seconds * len(every))} with nodes up and converged{total}")
     if not asked.inventory:
@@ -101,6 +104,10 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
             {one.profile.mtu for one in every}
         )  # each underlay MTU has snapshots of its own
         out.print(f"memory: {needs.memory / 2**30:.1f} GiB for nodes; disk: about {disk / 1e9:.1f} GB; {new}")
+
+
+def _left_out(asked: experiment.Request) -> list[str]:
+    return [f"left out: {variant_name(variant)}: {why}" for variant, why in asked.left_out.items()]
 
 
 def _in_words(cell: list) -> str:
@@ -218,6 +225,8 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
 async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
     from overlaylab import results_table
 
+    for line in _left_out(asked):
+        say(line)
     await provider.prepare(asked.variants, say)
     now = experiment.record(asked, provider)
     if resume:

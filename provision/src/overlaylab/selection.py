@@ -1,0 +1,79 @@
+"""What a task measures: the modes of one overlay, or every mode of every overlay that runs here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from overlaylab import overlays, requirements
+from overlaylab.documents import unknown
+from overlaylab.errors import UserError
+from overlaylab.model import Variant
+from overlaylab.profile import Profile
+
+ALL = "all"
+"""Stands for every overlay."""
+DEFAULT = "default"
+"""As MODES of all overlays: those that each overlay's makers would start."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """variants: in the order of the overlays' names; left_out: {variant that cannot run here: why}."""
+
+    variants: tuple[Variant, ...]
+    left_out: Mapping[Variant, str] = field(default_factory=dict)
+
+    @property
+    def overlays(self) -> tuple[str, ...]:
+        """Names of the overlays, each once."""
+        return tuple(dict.fromkeys(variant.overlay for variant in self.variants))
+
+
+def select(
+    overlay: str, modes: str | None, only: str | None, profile: Profile, provider: str | None
+) -> Selection:
+    """The variants that are meant by an overlay's name, or by ``all``.
+
+    modes: MODES; of all overlays ``default``, or None for every mode. only: OVERLAYS=a,b of all. provider: as typed.
+    Of all overlays those are left out that nodes of the provider (libvirt where it was not typed) cannot carry; one
+    that was named is kept, so that it is refused with its reason. Raises UserError.
+    """
+    if overlay != ALL:
+        if only:
+            raise UserError(
+                "OVERLAYS", "picks among all overlays", seen=only, fix="Call ./task lab:all, or leave it out"
+            )
+        return Selection(tuple(overlays.select(overlay, modes)))
+    if modes not in (None, DEFAULT):
+        raise UserError(
+            "MODES",
+            f"must be {DEFAULT} where all overlays are measured",
+            seen=f'"{modes}"',
+            fix="Leave it out for every mode, or choose OVERLAYS=weave,flannel and the like.",
+        )
+    found: list[Variant] = []
+    left_out: dict[Variant, str] = {}
+    for name in _names(only):
+        known = overlays.load(name)
+        for key in known.default_modes if modes else known.modes:
+            variant = known.variant(key)
+            verdict = requirements.verdict(variant, profile, provider or "libvirt")
+            if verdict.runs or only:
+                found.append(variant)
+            else:
+                left_out[variant] = str(verdict.reason)
+    return Selection(tuple(found), left_out)
+
+
+def _names(only: str | None) -> tuple[str, ...]:
+    if not only:
+        return overlays.names()
+    names = tuple(name.strip() for name in only.split(","))
+    for name in names:
+        if name not in overlays.names():
+            raise unknown("OVERLAYS", "must be names with single commas between them", name, overlays.names())
+        if names.count(name) > 1:
+            raise UserError("OVERLAYS", "must name each overlay once", seen=f'"{only}"',
+                            fix="To measure more often, raise BLOCKS.")  # fmt: skip
+    return names
