@@ -35,7 +35,8 @@ def select(
 ) -> Selection:
     """The variants that are meant by an overlay's name, or by ``all``.
 
-    modes: MODES; of all overlays ``default``, or None for every mode. only: OVERLAYS=a,b of all. provider: as typed.
+    modes: MODES; of all overlays ``default``, those named as ``weave/sleeve,flannel/udp``, or None for every mode.
+    only: OVERLAYS=a,b of all. provider: as typed.
     Of all overlays those are left out that nodes of the provider (libvirt where it was not typed) cannot carry; one
     that was named is kept, so that it is refused with its reason. Raises UserError.
     """
@@ -46,12 +47,7 @@ def select(
             )
         return Selection(tuple(overlays.select(overlay, modes)))
     if modes not in (None, DEFAULT):
-        raise UserError(
-            "MODES",
-            f"must be {DEFAULT} where all overlays are measured",
-            seen=f'"{modes}"',
-            fix="Leave it out for every mode, or choose OVERLAYS=weave,flannel and the like.",
-        )
+        return Selection(_named(modes, only))
     found: list[Variant] = []
     left_out: dict[Variant, str] = {}
     for name in _names(only):
@@ -64,6 +60,29 @@ def select(
             else:
                 left_out[variant] = str(verdict.reason)
     return Selection(tuple(found), left_out)
+
+
+def _named(modes: str, only: str | None) -> tuple[Variant, ...]:
+    """``weave/sleeve,flannel/udp`` as variants."""
+    if only:
+        raise UserError("OVERLAYS", "cannot be combined with MODES that name their overlays", seen=only,
+                        fix="Leave one of the two out")  # fmt: skip
+    found: list[Variant] = []
+    for word in modes.split(","):
+        name, slash, key = word.strip().partition("/")
+        if not (slash and name and key):
+            raise UserError(
+                "MODES",
+                f"must be {DEFAULT}, or modes with their overlays, where all overlays are meant",
+                seen=f'"{modes}"',
+                fix="Write MODES=weave/sleeve,host/host and the like; leave it out for every mode.",
+            )
+        variant = overlays.load(name).variant(key)
+        if variant in found:
+            raise UserError("MODES", "must name each mode once", seen=f'"{modes}"',
+                            fix="To measure more often, raise BLOCKS.")  # fmt: skip
+        found.append(variant)
+    return tuple(found)
 
 
 def _names(only: str | None) -> tuple[str, ...]:

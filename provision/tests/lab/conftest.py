@@ -44,6 +44,7 @@ class Lab:
             "CLUSTER",
             "PROVIDER",
             "PROFILES",
+            "OVERLAYS",
         ):
             if name not in environment:
                 self.environment.pop(name, None)

@@ -41,6 +41,11 @@ def test_some_of_all_and_their_default_modes(cannot) -> None:
     assert found.overlays == ("weave", "host")
 
 
+def test_modes_may_name_their_overlays() -> None:
+    found = selection.select("all", "weave/sleeve-encrypted, host/host", None, TIER, None)
+    assert found.variants == (Variant("weave", "sleeve", encrypted=True), Variant("host"))
+
+
 def test_what_was_named_is_not_left_out_in_silence(cannot) -> None:
     cannot[Variant("weave", "sleeve")] = "lacks a kernel"
     assert Variant("weave", "sleeve") in selection.select("all", None, "weave", TIER, None).variants
@@ -55,8 +60,13 @@ def test_what_was_named_is_not_left_out_in_silence(cannot) -> None:
             "all",
             "fastdp",
             None,
-            r'MODES: must be default where all overlays are measured \(found: "fastdp"\)',
+            r'MODES: must be default, or modes with their overlays.* \(found: "fastdp"\)',
         ),
+        ("all", "weave/fastdp,", None, r"MODES: must be default, or modes with their overlays"),
+        ("all", "weave/fastdb", None, r'MODES: must be modes of weave \(found: "fastdb"\)'),
+        ("all", "weeve/fastdp", None, r'overlay: .* \(found: "weeve"\)'),
+        ("all", "weave/sleeve,weave/sleeve", None, r"MODES: must name each mode once"),
+        ("all", "weave/sleeve", "weave", r"OVERLAYS: cannot be combined with MODES"),
         ("all", None, "weave,weeve", r'OVERLAYS: .* \(found: "weeve"\)'),
         ("all", None, "weave,", r"OVERLAYS: must be names with single commas between them"),
         ("all", None, "weave,weave", r"OVERLAYS: must name each overlay once"),
