@@ -9,8 +9,8 @@ import asyncio
 import hashlib
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from overlaylab import accuracy, progress
@@ -18,7 +18,16 @@ from overlaylab.accuracy import Cap, Second, Udp
 from overlaylab.accuracy_probe import Probe, streams_for
 from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck, RunRecord
-from overlaylab.profile import Profile, varied
+from overlaylab.profile import varied
+from overlaylab.profile_bench_plan import (
+    EMPTY_AFTER,
+    JITTER,
+    JITTER_RTT,
+    LOSSES,
+    PAIR,
+    Step,
+    with_bucket,
+)
 from overlaylab.profile_checks import place, show, with_history
 from overlaylab.providers import Say
 from overlaylab.shaper import RTT_INTERVAL, TRY_NETEM, Shaper, problems
@@ -27,8 +36,6 @@ from overlaylab.store import Store
 from overlaylab.theory import INNER_HEADERS
 
 SUITE = "bench:profiles"
-PAIR = "pair"
-"""The cluster on which everything is checked; on others goodput, RTTs, and all nodes sending at once."""
 ATTEMPTS = 3
 """How often a check is tried: other work on the machine makes one fail that the profile itself would pass."""
 UDP_SECONDS = 10
@@ -39,8 +46,6 @@ PACKETS_SECONDS = 3
 ENDLESS = 1e11
 """bit/s, more than any sender offers."""
 TCP_SECONDS, TCP_OMIT = 4, 1
-EMPTY_AFTER = 10.0
-"""Seconds at the rate in which the bucket of a variation empties; a tier's own takes minutes."""
 BUCKET_SECONDS = 25
 BURST_AGAIN = 4.0
 """Seconds at the rate that a pause is to give back."""
@@ -48,67 +53,10 @@ LONGEST_PAUSE = 30.0
 REFILL_SECONDS = 14
 INTERVAL = 0.25
 LEAST_DATAGRAMS = 20_000
-LOSSES = (0.01, 0.001)
-JITTER = 0.0003
-JITTER_RTT = 0.002
-"""Seconds: the mean delay has to leave room for what jitter takes off."""
 JITTER_PINGS = 2000
 TOGETHER_SECONDS = 8
 MIDDLE = (2.0, 6.0)
 """Seconds of a transfer in which all others run too, though they did not start at the same moment."""
-IMPAIRED = "azure-a1"
-"""The tier that is varied where none declares anything: loss and jitter, and an MTU that it does not have."""
-SECONDS = {"tier": 75.0, "tier on more": 110.0, "mtu": 75.0, "two-rates": 110.0, "loss": 35.0, "jitter": 35.0}
-"""What a step takes where none was timed here yet."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """kind: ``tier``, ``mtu``, ``two-rates``, ``loss`` or ``jitter``. tier: as its file has it; profile: varied."""
-
-    cluster: str
-    tier: Profile
-    profile: Profile
-    kind: str
-
-    @property
-    def timed_as(self) -> str:
-        return "tier on more" if self.kind == "tier" and self.cluster != PAIR else self.kind
-
-    def seconds(self) -> float:
-        return progress.estimate(f"bench-profiles-{self.timed_as}", SECONDS[self.timed_as]) or 0.0
-
-
-def plan(tiers: Sequence[Profile], clusters: Sequence[str]) -> list[Step]:
-    """Cluster by cluster, tier by tier, the tier itself before its variations."""
-    steps = []
-    for cluster in clusters:
-        for tier in tiers:
-            steps.append(Step(cluster, tier, tier, "tier"))
-            if cluster == PAIR:
-                steps += [Step(cluster, tier, profile, kind) for kind, profile in _variations(tier)]
-    return steps
-
-
-def _variations(tier: Profile) -> Iterable[tuple[str, Profile]]:
-    if tier.rate and (tier.sustained or tier.name == IMPAIRED):
-        other = 1500 if tier.mtu == 9001 else 9001
-        yield "mtu", varied(tier, f"mtu={other}", mtu=other)
-    if tier.rate and tier.sustained and tier.bucket:
-        yield "two-rates", with_bucket(tier, tier.rate)
-    if tier.name == IMPAIRED:
-        for loss in LOSSES:
-            yield "loss", varied(tier, f"loss={loss * 100:g}%", loss=loss)
-        what = f"jitter={JITTER * 1e3:g}ms rtt={JITTER_RTT * 1e3:g}ms"
-        yield "jitter", varied(tier, what, jitter=JITTER, within_zone=JITTER_RTT)
-
-
-def with_bucket(tier: Profile, carried: float) -> Profile:
-    """The two-rate tier at a scale at which its bucket empties in EMPTY_AFTER s at `carried` bit/s."""
-    assert tier.sustained and tier.bucket
-    wanted = (carried - tier.sustained) / 8 * EMPTY_AFTER
-    scale = max(1, round(tier.bucket / wanted))
-    return varied(tier, f"bucket/{scale}", bucket=tier.bucket / scale)
 
 
 def digest() -> str:

@@ -11,14 +11,15 @@ from lab_builders import inventory
 from lab_fakes import FIXTURES, Completed, FakeNodes, failed
 from rich.console import Console
 
-from overlaylab import accuracy_table, profile_bench, progress, shaping
+from overlaylab import accuracy_table, profile_bench, profile_bench_plan, progress, shaping
 from overlaylab.accuracy import Cap, Second, Udp
 from overlaylab.accuracy_probe import Probe, read_series, read_udp, streams_for
 from overlaylab.commands import bench_profiles
 from overlaylab.errors import NodeError, UserError
 from overlaylab.model import ProfileCheck, RunRecord, Variant
 from overlaylab.profile import Profile, load_profile
-from overlaylab.profile_bench import ProfileBench, Step
+from overlaylab.profile_bench import ProfileBench
+from overlaylab.profile_bench_plan import Step
 from overlaylab.store import Store
 
 A0, A1, T2, NONE = (load_profile(name) for name in ("azure-a0", "azure-a1", "aws-t2.small", "none"))
@@ -33,7 +34,7 @@ def _nothing_remembered(monkeypatch, tmp_path) -> None:
 
 
 def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair_only() -> None:
-    steps = profile_bench.plan([A1, T2, NONE], ["pair", "three-zones"])
+    steps = profile_bench_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
     assert [(s.cluster, s.profile.name, s.kind) for s in steps] == [
         ("pair", "azure-a1", "tier"),
         ("pair", "azure-a1 mtu=9001", "mtu"),
@@ -53,11 +54,19 @@ def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair
     assert steps[0].seconds() == 75.0 and steps[9].seconds() == 110.0
 
 
+def test_every_capped_tier_is_checked_at_both_mtus() -> None:
+    steps = profile_bench_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
+    assert [(s.cluster, s.profile.name, s.profile.mtu) for s in steps] == [
+        ("pair", "azure-a0 mtu=9001", 9001),
+        ("pair", "aws-t2.small mtu=1500", 1500),
+    ]
+
+
 def test_a_bucket_is_scaled_to_empty_in_ten_seconds_at_what_is_carried() -> None:
-    full = profile_bench.with_bucket(T2, T2.rate)
+    full = profile_bench_plan.with_bucket(T2, T2.rate)
     assert full.bucket == pytest.approx(T2.bucket / 30) and full.name == "aws-t2.small bucket/30"
     assert full.bucket * 8 / (T2.rate - T2.sustained) == pytest.approx(10, rel=0.02)
-    slow = profile_bench.with_bucket(T2, 600e6)
+    slow = profile_bench_plan.with_bucket(T2, 600e6)
     assert slow.bucket * 8 / (600e6 - T2.sustained) == pytest.approx(10, rel=0.02)
 
 
@@ -212,7 +221,7 @@ def checks_of(store: Store, run_id: str) -> list[tuple]:
 async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(profile_bench.plan([A0], ["pair"]))
+    await bench.run(profile_bench_plan.plan([A0], ["pair"], ["tier"]))
     assert lab.log == [
         "enter pair", "prove azure-a0", "servers 1",
         "fill bucket", "udp 1448 × 1 for 10 s", "fill bucket", "udp 1448 × 2 for 10 s",
@@ -234,7 +243,7 @@ async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> 
 async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = profile_bench.plan([NONE], ["three-zones"])
+    steps = profile_bench_plan.plan([NONE], ["three-zones"])
     lab.nodes = FakeNodes(inventory("a", "b", "c"), {})
     await bench.run(steps)
     rows = store.db.execute("SELECT client_node, server_node, expected, measured, verdict FROM profile_check")
@@ -247,7 +256,7 @@ async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
 async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store) -> None:
     lab = FakeLab(("a", "b", "c"))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(profile_bench.plan([A1], ["three-zones"]))
+    await bench.run(profile_bench_plan.plan([A1], ["three-zones"]))
     assert lab.log == [
         "enter three-zones", "prove azure-a1", "servers 2", "fill bucket",
         "node1 to node2 at 0", "node1 to node3 at 0", "node2 to node1 at 0", "node2 to node3 at 1",
@@ -259,7 +268,7 @@ async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store
 async def test_two_rates_empty_and_refill(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    step = Step("pair", T2, profile_bench.with_bucket(T2, T2.rate), "two-rates")
+    step = Step("pair", T2, profile_bench_plan.with_bucket(T2, T2.rate), "two-rates")
     refill = T2.sustained / 8 * profile_bench.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
 
     probe = lab.probe
@@ -288,10 +297,10 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
     bench._carried["aws-t2.small"] = 500e6
-    await bench.run([Step("pair", T2, profile_bench.with_bucket(T2, T2.rate), "two-rates")])
+    await bench.run([Step("pair", T2, profile_bench_plan.with_bucket(T2, T2.rate), "two-rates")])
     assert (
         bench.runs[0][0].profile.name
-        == profile_bench.with_bucket(T2, 503.7e6).name
+        == profile_bench_plan.with_bucket(T2, 503.7e6).name
         == "aws-t2.small bucket/67"
     )
     assert store.run(bench.runs[0][1]).record.profile == "aws-t2.small bucket/67"
@@ -301,7 +310,7 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
 async def test_declared_loss_and_jitter(store, kind) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = [step for step in profile_bench.plan([A1], ["pair"]) if step.kind == kind]
+    steps = [step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == kind]
     await bench.run(steps[:1])
     expected = {"loss": [("loss", "pass")], "jitter": [("jitter", "pass"), ("overtaken", "pass")]}
     assert checks_of(store, bench.runs[0][1]) == expected[kind]
@@ -318,7 +327,7 @@ async def test_declared_loss_and_jitter(store, kind) -> None:
 async def test_nodes_whose_kernel_cannot_lose_packets_say_so(store) -> None:
     lab = FakeLab(netem=failed(2, "Error: Specified qdisc kind is unknown."))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in profile_bench.plan([A1], ["pair"]) if step.kind == "loss"][:1])
+    await bench.run([step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == "loss"][:1])
     (row,) = store.db.execute("SELECT * FROM profile_check").fetchall()
     assert (row["name"], row["verdict"], row["measured"]) == ("loss", "not-applicable", None)
     assert row["reason"] == "not testable here: it takes netem, which the kernel of the nodes lacks"
@@ -343,7 +352,7 @@ async def test_a_check_that_fails_is_tried_again_and_keeps_its_history(store) ->
         return found
 
     bench = ProfileBench(store, lab, said.append, losing)
-    await bench.run(profile_bench.plan([A0], ["pair"]))
+    await bench.run(profile_bench_plan.plan([A0], ["pair"], ["tier"]))
     (proved,) = bench_profiles.read(store, bench.runs)
     check = proved.checks[1]
     assert (check.name, check.verdict, check.measured) == ("udp-loss 0.95", "pass", 0.0)
@@ -361,7 +370,7 @@ async def test_a_node_that_fails_ends_its_step_and_no_other(store) -> None:
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, failing)
-    await bench.run(profile_bench.plan([A0, replace(A0, name="next")], ["pair"]))
+    await bench.run(profile_bench_plan.plan([A0, replace(A0, name="next")], ["pair"], ["tier"]))
     assert bench.trouble == ["azure-a0 on pair: node2: gone"]
     (_, first), (_, second) = bench.runs
     assert [store.run(run_id).state for run_id in (first, second)] == ["failed", "done"]
@@ -379,7 +388,7 @@ async def test_ctrl_c_leaves_what_was_measured(store) -> None:
 
     bench = ProfileBench(store, lab, lambda line: None, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        await bench._step(profile_bench.plan([A0], ["pair"])[0])
+        await bench._step(profile_bench_plan.plan([A0], ["pair"], ["tier"])[0])
     ((_, run_id),) = bench.runs
     assert (store.run(run_id).state, checks_of(store, run_id)) == ("failed", [("goodput", "pass")])
 
@@ -428,7 +437,7 @@ async def test_a_tool_that_fails_is_the_nodes_failure() -> None:
 async def test_the_table_and_what_did_not_pass(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in profile_bench.plan([T2], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in profile_bench_plan.plan([T2], ["pair"]) if step.kind == "tier"])
     console = Console(width=200, record=True, file=io.StringIO())
     accuracy_table.show(bench_profiles.read(store, bench.runs), console)
     lines = [line.rstrip() for line in console.export_text().splitlines()]
@@ -473,7 +482,7 @@ async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, flooded)
-    await bench.run([step for step in profile_bench.plan([A1], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == "tier"])
     (row,) = store.db.execute("SELECT * FROM profile_check WHERE name = 'packets'").fetchall()
     assert (row["verdict"], row["measured"]) == ("not-applicable", None)
     assert row["reason"] == "not testable here: iperf3 from node1 to node2: did not end in time"
