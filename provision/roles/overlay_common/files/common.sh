@@ -27,3 +27,15 @@ list_modules() { [ ! -e /proc/modules ] || cat /proc/modules; }
 
 # Arguments: as modprobe(8) takes them. In a container only the machine's own root can load any; it has then.
 need_module() { [ -d "/sys/module/$1" ] || modprobe "$@"; }
+
+# Calls a CNI plugin for the endpoint, as a container runtime would, and prints its answer. Arguments: ADD or DEL,
+# the network's configuration (its own "type" is the first in it), the interface's name in the endpoint, and the
+# folders with plugins, colons between them. A plugin that cannot reach its daemon may hang: always with a limit.
+cni() {
+    plugin=${2#*'"type"'} plugin=${plugin#*'"'} plugin=${plugin%%'"'*}
+    folders=$4:
+    while [ -n "$folders" ] && [ ! -x "${folders%%:*}/$plugin" ]; do folders=${folders#*:}; done
+    [ -n "$folders" ] || { echo "there is no CNI plugin $plugin in $4"; return 1; }
+    printf '%s\n' "$2" | CNI_COMMAND=$1 CNI_CONTAINERID=endpoint CNI_NETNS=/run/netns/endpoint CNI_IFNAME=$3 \
+        CNI_PATH=$4 timeout --kill-after=5 45 "${folders%%:*}/$plugin" 2>&1
+}

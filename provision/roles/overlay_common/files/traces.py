@@ -58,6 +58,12 @@ def stop_unit(unit):
     run("systemctl", "stop", unit, timeout=60)
 
 
+def stop_etcd():
+    """Stop the node's member of the shared etcd, if it is one. Its data goes with it (overlaylab-etcd.service)."""
+    if os.path.exists("/run/systemd/system/overlaylab-etcd.service"):
+        stop_unit("overlaylab-etcd.service")
+
+
 def remove_endpoint(name="endpoint"):
     """Delete the endpoint's namespace with whatever still runs in it; the root namespace only loses the name."""
     path = f"/run/netns/{name}"

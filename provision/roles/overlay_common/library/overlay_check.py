@@ -29,7 +29,7 @@ options:
     elements: str
     default: []
   ports:
-    description: ports that must be free, such as C(6783/tcp); not looked at while C(unit) runs.
+    description: ports that must be free, such as C(6783/tcp); not looked at while one of C(unit) runs.
     type: list
     elements: str
     default: []
@@ -39,9 +39,16 @@ options:
   range_argument:
     description: the role's argument that changes the range, for the message.
     type: str
+  own_routes:
+    description: whether the overlay's own routes are in that range; then none is looked at while one of
+      C(unit) runs.
+    type: bool
+    default: false
   unit:
-    description: the systemd unit of the overlay's own daemon.
-    type: str
+    description: the systemd units of the overlay's own daemons.
+    type: list
+    elements: str
+    default: []
   address:
     description: the node's underlay address; it must be on C(interface).
     type: str
@@ -65,7 +72,8 @@ def main() -> None:
             "ports": {"type": "list", "elements": "str", "default": []},
             "address_range": {"type": "str"},
             "range_argument": {"type": "str"},
-            "unit": {"type": "str"},
+            "own_routes": {"type": "bool", "default": False},
+            "unit": {"type": "list", "elements": "str", "default": []},
             "address": {"type": "str", "required": True},
             "interface": {"type": "str", "required": True},
         },
@@ -75,9 +83,10 @@ def main() -> None:
     problems = [*underlay(asked["interface"], asked["address"]), *commands(asked["commands"])]
     # kmod is asked once for all modules: every process counts on an emulated CPU.
     problems += modules(asked["modules"])
-    if not (asked["unit"] and succeeds("systemctl", "is-active", "--quiet", asked["unit"])):
+    running = any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
+    if not running:
         problems += ports(asked["ports"])
-    if asked["address_range"]:
+    if asked["address_range"] and not (running and asked["own_routes"]):
         problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"])
     if problems:
         module.fail_json(msg="; ".join(problems))

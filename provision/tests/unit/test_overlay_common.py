@@ -1,0 +1,181 @@
+"""What the roles share on a node: the etcd that some keep their state in, and calling a CNI plugin."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from overlaylab.paths import ROLES
+
+COMMON = ROLES / "overlay_common" / "files"
+SETTINGS = """MEMBERS="192.0.2.11 192.0.2.12"
+ENDPOINTS=http://192.0.2.11:2379,http://192.0.2.12:2379
+ADDRESS={address}
+"""
+TAKEN = (
+    '{"level":"fatal","ts":"2026-11-21T13:00:00.000Z","caller":"etcdmain/etcd.go:271","msg":"discovery failed",'
+    '"error":"listen tcp 192.0.2.11:2380: bind: address already in use"}'
+)
+BEHIND = "panic: tocommit(11) is out of range [lastIndex(2)]. Was the raft log corrupted, truncated, or lost?"
+
+
+class Node:
+    """A node's tools, each a script that answers as it is told; what was called is in `calls`."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir()
+        (folder / "settings").write_text(SETTINGS.format(address=address))
+        (folder / "uptime").write_text("1.00 1.00\n")
+        self.tool("systemctl", '[ "$1" = start ] || [ ! -e "$FOLDER/ended" ]')
+        self.tool("journalctl", 'cat "$FOLDER/journal"')
+        self.tool("ping", '[ ! -e "$FOLDER/no-ping" ]')
+        # Time passes only here: no test waits.
+        self.tool(
+            "sleep", 'read -r now _ <"$FOLDER/uptime"; echo "$((${now%.*} + 1)).00 0" >"$FOLDER/uptime"'
+        )
+
+    def tool(self, name: str, script: str) -> None:
+        path = self.folder / "bin" / name
+        path.write_text(f'#!/bin/sh\necho "{name} $*" >>"$FOLDER/calls"\n{script}\n')
+        path.chmod(0o755)
+
+    def answers(self, **codes: int | str) -> None:
+        """What curl finds: {port of the peer: curl's exit code, or the answer}; the own member has no leader."""
+        cases = [
+            f"*192.0.2.12:{port[1:]}/*) {f'exit {code}' if isinstance(code, int) else f'echo {code!r}; exit 0'} ;;"
+            for port, code in codes.items()
+        ]
+        quiet = "case $* in *'--output /dev/null'*) exec >/dev/null ;; esac"
+        self.tool(
+            "curl", f'{quiet}\ncase $* in\n{chr(10).join(cases)}\n*) echo \'{{"health":"false"}}\' ;;\nesac'
+        )
+
+    def start(self) -> subprocess.CompletedProcess[str]:
+        script = (COMMON / "etcd.sh").read_text()
+        script = script.replace("/run/overlaylab/etcd/settings", str(self.folder / "settings"))
+        script = script.replace("/proc/uptime", str(self.folder / "uptime"))
+        environment = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}", "FOLDER": str(self.folder)}
+        return subprocess.run(
+            ["sh", "-uec", script + "\netcd_start 5"], env=environment, capture_output=True, text=True
+        )
+
+    @property
+    def calls(self) -> list[str]:
+        return (self.folder / "calls").read_text().splitlines()
+
+
+@pytest.fixture
+def member(tmp_path: Path) -> Node:
+    node = Node(tmp_path, "192.0.2.11")
+    (tmp_path / "journal").write_text("")
+    return node
+
+
+def test_a_cluster_that_one_member_says_is_healthy_is(member):
+    member.answers(p2379='{"health":"true"}')
+    done = member.start()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_only_members_run_etcd(tmp_path):
+    client = Node(tmp_path, "192.0.2.13")
+    client.answers(p2379='{"health":"true"}')
+    assert client.start().returncode == 0
+    assert [call for call in client.calls if call.startswith("systemctl")] == []
+
+
+@pytest.mark.parametrize(
+    ("answers", "ping", "words"),
+    [
+        (
+            {"p2379": 7, "p2380": 7},
+            True,
+            "192.0.2.12 refuses connections on 2380/tcp: etcd does not run there, or a firewall rejects them",
+        ),
+        (
+            {"p2379": '{"health":"false"}', "p2380": 28},
+            True,
+            "192.0.2.12 does not answer on 2380/tcp: a firewall drops the packets, or the node is down",
+        ),
+        (
+            {"p2379": 28, "p2380": 28},
+            False,
+            "192.0.2.12 does not answer on 2380/tcp: a firewall drops the packets, or the node is down; it does "
+            "not answer a ping on the underlay either",
+        ),
+        (
+            {"p2379": 28, "p2380": "{}"},
+            True,
+            "192.0.2.12 does not answer on 2379/tcp: a firewall drops the packets, or the node is down",
+        ),
+        (
+            {"p2379": '{"health":"false"}', "p2380": "{}"},
+            True,
+            "its members answer each other, but have no leader: etcd's words",
+        ),
+    ],
+)
+def test_the_cause_is_named_when_the_time_is_over(member, answers, ping, words):
+    member.answers(**answers)
+    (member.folder / "journal").write_text("etcd's words\n")
+    if not ping:
+        (member.folder / "no-ping").touch()
+    done = member.start()
+    assert done.returncode == 1
+    assert done.stderr == f"etcd is not healthy after 5 s; {words}\n"
+
+
+@pytest.mark.parametrize(
+    ("journal", "words"),
+    [
+        (TAKEN, "etcd ended: its port 2379/tcp or 2380/tcp on 192.0.2.11 is taken; `ss -lntp"),
+        (BEHIND, "etcd ended: the other member runs since before this node was reset; reset all nodes"),
+        ("out of memory", "etcd ended: out of memory"),
+    ],
+)
+def test_a_member_that_ends_is_not_waited_for(member, journal, words):
+    member.answers(p2379=7, p2380=7)
+    (member.folder / "journal").write_text(journal)
+    (member.folder / "ended").touch()
+    done = member.start()
+    assert done.returncode == 1
+    assert done.stderr.startswith(words)
+    assert not any(call.startswith("sleep") for call in member.calls)
+
+
+PLUGIN = """#!/bin/sh
+printf '%s\\n' "$CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME $CNI_PATH $0"
+cat
+exit "${CODE:-0}"
+"""
+CONFIGURATION = '{"cniVersion":"0.3.1","name":"overlaylab", "type": "flannel","delegate":{"type":"bridge"}}'
+
+
+def call_plugin(folder: Path, folders: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    for name in ("one", "two"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "two" / "flannel").write_text(PLUGIN)
+    (folder / "two" / "flannel").chmod(0o755)
+    script = f"{(COMMON / 'common.sh').read_text()}\ncni ADD '{CONFIGURATION}' ovl {folders}"
+    return subprocess.run(
+        ["sh", "-uc", script], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_plugin_is_found_by_its_type_and_called_for_the_endpoint(tmp_path, code):
+    folders = f"{tmp_path}/one:{tmp_path}/two"
+    done = call_plugin(tmp_path, folders, CODE=str(code))
+    called, configuration = done.stdout.splitlines()
+    assert called == f"ADD endpoint /run/netns/endpoint ovl {folders} {tmp_path}/two/flannel"
+    assert json.loads(configuration) == json.loads(CONFIGURATION)
+    assert done.returncode == code
+
+
+def test_a_plugin_that_is_nowhere_is_named(tmp_path):
+    done = call_plugin(tmp_path, f"{tmp_path}/one")
+    assert done.returncode == 1
+    assert done.stdout == f"there is no CNI plugin flannel in {tmp_path}/one\n"
