@@ -32,8 +32,13 @@ _COMMANDS = {
     "link:bridge": "ip link add name tried type bridge && ip link delete tried",
     "link:dummy": "ip link add name tried type dummy && ip link delete tried",
     "link:ifb": "ip link add name tried type ifb && ip link delete tried",
+    "link:ipip": "ip link add name tried type ipip local 192.0.2.1 && ip link delete tried",
     "link:veth": "ip link add name tried type veth && ip link delete tried",
     "link:vxlan": "ip link add name tried type vxlan id 1 dstport 4789 && ip link delete tried",
+    "link:wireguard": "ip link add name tried type wireguard && ip link delete tried",
+    "dev:tun": "ip tuntap add dev tried mode tun && ip tuntap delete dev tried mode tun",
+    # Each network namespace has these settings once the module is there.
+    "bridge:netfilter": "[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || modprobe br_netfilter",
     "qdisc:bfifo": "tc qdisc replace dev lo root bfifo limit 10000",
     "qdisc:htb": "tc qdisc replace dev lo root htb default 1",
     "qdisc:netem": "tc qdisc replace dev lo root netem delay 1ms",
@@ -52,6 +57,7 @@ _COMMANDS = {
     "xt:comment": "iptables-nft -A OUTPUT -m comment --comment tried",
     "xt:conntrack": "iptables-nft -A OUTPUT -m conntrack --ctstate RELATED,ESTABLISHED",
     "xt:esp": "iptables-nft -A OUTPUT -p esp -m esp --espspi 256",
+    "xt:MASQUERADE": "iptables-nft -t nat -A POSTROUTING -j MASQUERADE",
     "xt:mark": "iptables-nft -A OUTPUT -m mark --mark 0x1/0x1",
     "xt:policy": "iptables-nft -A OUTPUT -m policy --dir out --pol none",
     "fs:overlay": "mount -t tmpfs tried /tmp && cd /tmp && mkdir a b c d"
@@ -61,6 +67,8 @@ _COMMANDS = {
 A command that fails for another reason than the kernel would be taken for a lack of it: try it where it works."""
 
 _MODULES = {
+    "bridge:netfilter": ("br_netfilter",),
+    "dev:tun": ("tun",),
     "fs:overlay": ("overlay",),
     "nft:nat": ("nfnetlink", "nf_tables", "nft_chain_nat"),
     "xfrm:esp": ("xfrm_user", "esp4", "gcm", "seqiv"),
@@ -68,6 +76,7 @@ _MODULES = {
 """What trying loads where nothing else tells; of modules that need each other, one is enough."""
 
 _TITLES = {
+    "bridge:netfilter": "br_netfilter",
     "genl:ovs_datapath": "openvswitch",
     "xfrm:esp": "ESP",
     "nft:nat": "nftables NAT",

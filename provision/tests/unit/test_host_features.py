@@ -17,6 +17,8 @@ from overlaylab.host_modules import Modules
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "host_features"
 LACKS = {
+    "link:ipip": "Error: Unknown device type.",
+    "link:wireguard": "Error: Unknown device type.",
     "link:dummy": "Error: Unknown device type.",
     "qdisc:netem": "Error: Specified qdisc kind is unknown.",
     "xfrm:esp": "Error: Requested AEAD algorithm not found.",
@@ -43,9 +45,9 @@ def test_what_the_kernel_lacks_is_told_apart(who):
 
 def test_a_refusal_says_nothing_about_the_kernel():
     found = host_features.parse(recorded("6.18-refused.out"), TRIED)
-    # Asking for a family takes no rights.
-    told = {name: answer.state for name, answer in found.items() if name.startswith("genl:")}
-    assert told == {"genl:ovs_datapath": ABSENT, "genl:nlctrl": WORKS}
+    # Asking for a family, or for a setting, takes no rights.
+    told = {name: answer.state for name, answer in found.items() if name.startswith(("genl:", "bridge:"))}
+    assert told == {"genl:ovs_datapath": ABSENT, "genl:nlctrl": WORKS, "bridge:netfilter": WORKS}
     assert {answer.state for name, answer in found.items() if name not in told} == {UNTRIED}
     assert found["link:veth"].detail == "RTNETLINK answers: Operation not permitted"
 
@@ -89,6 +91,7 @@ def test_what_cannot_be_tried_has_no_command(feature):
         ("genl:ovs_datapath", "openvswitch"),
         ("xt:esp", "xt_esp"),
         ("xfrm:esp", "ESP"),
+        ("bridge:netfilter", "br_netfilter"),
     ],
 )
 def test_titles(feature, title):

@@ -1,5 +1,6 @@
 """What the roles share on a node: the etcd that some keep their state in, and calling a CNI plugin."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -179,3 +180,59 @@ def test_a_plugin_that_is_nowhere_is_named(tmp_path):
     done = call_plugin(tmp_path, f"{tmp_path}/one")
     assert done.returncode == 1
     assert done.stdout == f"there is no CNI plugin flannel in {tmp_path}/one\n"
+
+
+SETTINGS_BEFORE = {
+    "ip_forward": "0",
+    "conf/all/forwarding": "0",
+    "conf/eth1/forwarding": "1",
+    "tcp_rmem": "4096\t131072\t6291456",
+}
+
+
+def test_kernel_settings_come_back_in_the_order_that_they_were_noted(tmp_path, monkeypatch):
+    """ip_forward sets every device's forwarding in a kernel: a device that differed has to be written after it."""
+    sysctls, state = tmp_path / "sys", tmp_path / "state"
+    state.mkdir()
+    for name, value in SETTINGS_BEFORE.items():
+        path = sysctls / "net/ipv4" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{value}\n")
+    script = (COMMON / "common.sh").read_text().replace("state=/run/overlaylab/overlay", f"state={state}")
+    script = script.replace("/proc/sys", str(sysctls))
+    record = "record_sysctls net/ipv4/ip_forward net/ipv4/conf/*/forwarding net/ipv4/tcp_rmem net/ipv4/absent"
+    subprocess.run(["sh", "-ec", f"{script}\n{record}"], check=True)
+    for name in SETTINGS_BEFORE:
+        (sysctls / "net/ipv4" / name).write_text("9\n")
+    # Recorded once: a second start must not take the overlay's own settings for the node's.
+    subprocess.run(["sh", "-ec", f"{script}\n{record}"], check=True)
+
+    monkeypatch.syspath_prepend(str(COMMON))
+    traces = importlib.import_module("traces")
+    monkeypatch.setattr(traces, "STATE", str(state))
+    monkeypatch.setattr(traces, "SYSCTLS", str(sysctls))
+    written = []
+    real = open
+    monkeypatch.setattr(
+        "builtins.open", lambda path, mode="r": (mode == "w" and written.append(path), real(path, mode))[1]
+    )
+    traces.restore_sysctls()
+    monkeypatch.undo()
+    found = {name: (sysctls / "net/ipv4" / name).read_text().split() for name in SETTINGS_BEFORE}
+    assert found == {name: value.split() for name, value in SETTINGS_BEFORE.items()}
+    order = [Path(path).relative_to(sysctls / "net/ipv4").as_posix() for path in written]
+    assert order == ["ip_forward", "conf/all/forwarding", "conf/eth1/forwarding", "tcp_rmem"]
+
+
+def test_settings_that_are_as_before_and_those_of_devices_that_went_are_not_written(tmp_path, monkeypatch):
+    (tmp_path / "kept").write_text("1\n")
+    (tmp_path / "kept").chmod(0o400)
+    (tmp_path / "sysctls.before").write_text("kept 1\nconf/cali1/forwarding 1\n")
+    monkeypatch.syspath_prepend(str(COMMON))
+    traces = importlib.import_module("traces")
+    monkeypatch.setattr(traces, "STATE", str(tmp_path))
+    monkeypatch.setattr(traces, "SYSCTLS", str(tmp_path))
+    before = (tmp_path / "kept").stat().st_mtime_ns
+    traces.restore_sysctls()
+    assert (tmp_path / "kept").stat().st_mtime_ns == before
+    assert not (tmp_path / "conf").exists()

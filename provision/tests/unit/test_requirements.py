@@ -159,7 +159,7 @@ def test_the_survey_tries_everything_at_once(host):
     rows = requirements.survey()
     assert len(host) == 1
     titles = [row.title for row in rows]
-    assert titles[0] == "host"
+    assert "host" in titles
     assert "weave fastdp-encrypted" in titles
     assert "profile none" in titles
     reasons = {row.title: row.verdicts["lxc"].reason for row in rows}

@@ -22,6 +22,19 @@ record_after() {
     [ -e "$state/modules.after" ] || list_modules >"$state/modules.after"
 }
 
+# Notes kernel settings that the overlay is going to change, once: traces.restore_sysctls writes them back. Arguments:
+# paths below /proc/sys, also as patterns; those that a device brings with it go with the device.
+record_sysctls() {
+    [ ! -e "$state/sysctls.before" ] || return 0
+    for name; do
+        # shellcheck disable=SC2086  # a pattern is to be expanded
+        for file in /proc/sys/$name; do
+            if [ -e "$file" ]; then read -r value <"$file"; echo "${file#/proc/sys/} $value"; fi
+        done
+    done >"$state/sysctls.new"
+    mv "$state/sysctls.new" "$state/sysctls.before"
+}
+
 # Nothing where the kernel takes no modules.
 list_modules() { [ ! -e /proc/modules ] || cat /proc/modules; }
 

@@ -10,6 +10,7 @@ import sys
 import time
 
 STATE = "/run/overlaylab/overlay"
+SYSCTLS = "/proc/sys"
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
 CAP_SYS_MODULE = 16
 """Number of the capability (linux/capability.h)."""
@@ -152,6 +153,23 @@ def remove_empty_tables():
         run("nft", "-f", "-", stdin=script)
 
 
+def restore_sysctls():
+    """Write back the kernel settings that record_sysctls (common.sh) noted, in its order, where they differ.
+
+    Order counts: writing net.ipv4.ip_forward sets every device's forwarding.
+    """
+    for line in _read(f"{STATE}/sysctls.before").splitlines():
+        name, value = line.split(" ", 1)
+        path = f"{SYSCTLS}/{name}"
+        # A device may be gone.
+        if _read(path).split() not in ([], value.split()):
+            try:
+                with open(path, "w") as file:
+                    file.write(value)
+            except OSError as wrong:
+                print(f"overlay-reset: {name}: {wrong}", file=sys.stderr)
+
+
 def unload_modules(patience=5.0):
     """Unload what was loaded between record_before and record_after (common.sh) and is not in use.
 
@@ -180,7 +198,7 @@ def unload_modules(patience=5.0):
 
 def forget():
     """The state before the overlay is the state again: the next overlay records its own."""
-    for name in ("modules.before", "modules.after", "chains.before"):
+    for name in ("modules.before", "modules.after", "chains.before", "sysctls.before"):
         if os.path.exists(f"{STATE}/{name}"):
             os.remove(f"{STATE}/{name}")
 
