@@ -125,15 +125,6 @@ class Store:
         """Id of the newest run, None in an empty database."""
         return self._scalar("SELECT run_id FROM _run ORDER BY created_at DESC, run_id DESC LIMIT 1")
 
-    def latest_unfinished(self, cluster: str) -> str | None:
-        """Id of the newest run on cluster that still has a plan to complete."""
-        return self._scalar(
-            "SELECT run_id FROM _run WHERE cluster = ? AND state IN (?, ?, ?)"
-            " AND EXISTS (SELECT 1 FROM _trial WHERE _trial.run_id = _run.run_id)"  # else it has no plan
-            " ORDER BY created_at DESC, run_id DESC LIMIT 1",
-            (cluster, *UNFINISHED),
-        )
-
     def set_run_state(self, run_id: str, state: str) -> None:
         """``running`` puts the file in WAL mode and stamps the first start; an end makes it plain again."""
         if state not in RUN_STATES:

@@ -11,7 +11,7 @@ from lab_builders import inventory
 from lab_fakes import FIXTURES, Completed, FakeNodes, failed
 from rich.console import Console
 
-from overlaylab import accuracy_table, profile_bench, profile_bench_plan, progress, shaping
+from overlaylab import accuracy_table, profile_bench, profile_bench_plan, progress, shaping, tiers
 from overlaylab.accuracy import Cap, Second, Udp
 from overlaylab.accuracy_probe import Probe, read_series, read_udp, streams_for
 from overlaylab.commands import bench_profiles
@@ -234,7 +234,7 @@ async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> 
     run = store.run(run_id)
     assert (run.state, run.trials_planned, run.record.suite) == ("done", 0, "bench:profiles")
     assert bench.trouble == []
-    assert store.latest_unfinished("pair") is None
+    assert tiers.latest_unfinished(store, "pair") is None
     (proved,) = bench_profiles.read(store, bench.runs)
     assert proved.checks[2].low <= proved.checks[2].measured <= proved.checks[2].high
     assert proved.checks[0].low is None

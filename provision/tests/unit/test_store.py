@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths
+from overlaylab import paths, tiers
 from overlaylab.errors import UserError
 from overlaylab.model import Evidence, ProfileCheck, Sample, Variant
 from overlaylab.store import Store
@@ -57,8 +57,8 @@ def test_a_run_that_stands_for_no_tier_has_none(store):
 
 def test_states_stamp_their_times_and_choose_the_journal(store):
     run_id = store.begin_run(maker.RUN, maker.plan())
-    assert store.latest_unfinished("pair") == run_id
-    assert store.latest_unfinished("trio") is None
+    assert tiers.latest_unfinished(store, "pair") == run_id
+    assert tiers.latest_unfinished(store, "trio") is None
     store.set_run_state(run_id, "running")
     started = store.run(run_id).started_at
     assert one(store, "PRAGMA journal_mode")[0] == "wal"
@@ -70,7 +70,7 @@ def test_states_stamp_their_times_and_choose_the_journal(store):
     assert store.run(run_id).started_at == started
     assert store.run(run_id).ended_at is None
     store.set_run_state(run_id, "done")
-    assert store.latest_unfinished("pair") is None
+    assert tiers.latest_unfinished(store, "pair") is None
     assert store.latest_run() == run_id
     assert [p.name for p in store.path.parent.iterdir()] == ["lab.sqlite"]
 
