@@ -14,13 +14,13 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlaylab import paths
+from overlaylab import paths, progress
 from overlaylab.documents import Document, load_document, shown, unknown
 from overlaylab.errors import UserError
 
@@ -91,6 +91,14 @@ def ensure(name: str) -> dict[str, Any]:
             fix="Remove that folder and try again.",
         )
     return built
+
+
+def prepare(names: Iterable[str]) -> None:
+    """Build those that are not in the cache yet, saying so: compilers take minutes. Raises UserError."""
+    for name in names:
+        if not cached(name):
+            with progress.step(f"daemons-{name}", f"building {name} {load_recipe(name).version}", 90):
+                ensure(name)
 
 
 def cached(name: str) -> bool:

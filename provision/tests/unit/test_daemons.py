@@ -55,6 +55,17 @@ def calls() -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
+def test_a_build_is_announced_and_one_that_is_there_is_not(recipes, capsys) -> None:
+    daemons.prepare(["net"])
+    daemons.prepare(["net", "net"])
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split(":")[0] for line in said] == [
+        "building net 1.2.3 (about 1 min 30 s) …",
+        "building net 1.2.3",
+    ]
+    assert len(calls()) == 1
+
+
 def test_a_build_is_checked_by_digest_and_made_once(recipes, own_cache):
     assert not daemons.cached("net")
     built = daemons.ensure("net")

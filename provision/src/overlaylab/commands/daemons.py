@@ -3,7 +3,6 @@
 import click
 
 from overlaylab import daemons
-from overlaylab.progress import step
 
 
 @click.group()
@@ -16,9 +15,7 @@ def command() -> None:
 def build(name: str | None) -> None:
     """Build the daemons of NAME, or of every overlay that has a recipe; what is in the cache is kept."""
     for each in (name,) if name else daemons.names():
-        if not daemons.cached(each):
-            with step(f"daemons-{each}", f"building {each} {daemons.load_recipe(each).version}", 90):
-                daemons.ensure(each)
+        daemons.prepare([each])
         built = daemons.ensure(each)
         for binary, about in built["binaries"].items():
             click.echo(f"{about['sha256']}  {about['path']}  ({binary} {built['version']})")

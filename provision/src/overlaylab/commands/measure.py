@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from overlaylab import experiment, host, lock, paths, tiers
+from overlaylab import daemons, experiment, host, lock, overlays, paths, tiers
 from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells, pairs
 from overlaylab.progress import readable, say
@@ -122,6 +122,8 @@ def _in_words(cell: list) -> str:
 
 def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None):
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
+    # Before there are nodes, which would wait for the compiler.
+    daemons.prepare(dict.fromkeys(r for v in asked.variants for r in overlays.recipes(v.overlay)))
     how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
     if asked.inventory:
         from overlaylab.providers.hosts import Hosts
