@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 
@@ -18,6 +20,12 @@ console = Console(stderr=True, highlight=False)
 def say(text: str) -> None:
     """One line for the user, on standard error: standard output is for results."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def wide() -> Console:
+    """Standard output for wide tables: a pipe or a file has no width of its own and gets 120 columns, or COLUMNS."""
+    own = sys.stdout.isatty() or "COLUMNS" in os.environ
+    return Console(highlight=False, width=None if own else 120)
 
 
 def readable(seconds: float) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from overlaylab import database
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
-from overlaylab.results_published import Published, published_ratio
+from overlaylab.results_published import Published, mtu_told, published_ratio
 from overlaylab.store import Store, StoredRun
 from overlaylab.theory import ratio_theory
 
@@ -203,7 +203,12 @@ def _table(
                 left_out=_left_out(cell, host, finished) if compared and cell else 0,
                 theory=_theory(variant, underlay_mtu, overlay_mtu, headers) if by_headers else None,
                 published=published_ratio(
-                    store, run.record.stands_for, variant, first["metric"], protocol, overlay_mtu
+                    store,
+                    run.record.stands_for,
+                    variant,
+                    first["metric"],
+                    protocol,
+                    {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
                 )
                 if compared
                 else (),

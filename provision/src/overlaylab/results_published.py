@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from overlaylab import published_precision
+from overlaylab import overlays, published_precision
 from overlaylab.model import JSON, Variant
 from overlaylab.store import Store
 
@@ -68,7 +69,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Published:
-    """A pair beside something measured here. comparable: its overlay MTU is ours or unstated."""
+    """A pair beside something measured here. comparable: its overlay MTU is one of ours or unstated."""
 
     pair: Pair
     comparable: bool
@@ -138,10 +139,12 @@ def published_ratio(
     variant: Variant,
     metric: str,
     protocol: str,
-    overlay_mtu: int | None,
+    mtus: Collection[int | None],
 ) -> tuple[Published, ...]:
     """What was published for a variant on the tier that the profile stands for; empty where nothing was.
 
+    mtus: bytes, of the overlay's packets: what passes, and what its role was told. A publication prints the latter,
+    which its headers may leave no room for: Weave's sleeve that is told 8950 passes 8939 at 9001.
     The publications measured without encryption, so an encrypted variant has none.
     """
     if stands_for is None or variant.encrypted or variant.mode is None:
@@ -149,10 +152,19 @@ def published_ratio(
     tier = "cloud = ? AND instance IS ? AND metric = ? AND protocol = ?"
     found = pairs(store, tier, (stands_for["cloud"], stands_for.get("instance"), metric, protocol))
     return tuple(
-        Published(pair, comparable=pair.mtu is None or pair.mtu == overlay_mtu)
+        Published(pair, comparable=pair.mtu is None or pair.mtu in mtus)
         for pair in found
         if (pair.overlay, pair.mode) == (variant.overlay, variant.mode)
     )
+
+
+def mtu_told(arguments: str | None, overlay: str) -> int | None:
+    """The MTU, bytes, in what was typed as ARGUMENTS=overlay_weave_mtu=8950; None where none was."""
+    for word in shlex.split(arguments or ""):
+        option, _, value = word.partition("=")
+        if option == f"{overlays.role(overlay).name}_mtu":
+            return int(value)
+    return None
 
 
 def _notes(rows: list, whose: str) -> tuple[str, ...]:

@@ -162,6 +162,17 @@ def test_a_published_mtu_has_to_be_the_labs(store, known) -> None:
     assert evidence(store, pair(store, "t2.medium", mode="fastdp", mtu=1410), known) == {}
 
 
+def test_an_mtu_that_was_told_counts_though_its_headers_leave_less(store, known) -> None:
+    told = on("aws-t2.medium", arguments={"arguments": "overlay_weave_mtu=8950"})
+    run_id = measure(store, told, [0.04] * 6, overlay_mtu=8939, underlay_mtu=9001)
+    at_8950 = evidence(store, pair(store, "t2.medium", mode="sleeve", mtu=8950), known)["tcg"]
+    assert (at_8950.run_id, at_8950.lab.ratio) == (run_id, pytest.approx(0.04))
+    other = on("aws-t2.medium", arguments={"arguments": "overlay_weave_range=10.200.0.0/16"})
+    measure(store, other, [0.5] * 6, overlay_mtu=8939, underlay_mtu=9001)
+    again = evidence(store, pair(store, "t2.medium", mode="sleeve", mtu=8950), known)["tcg"]
+    assert again.run_id == run_id
+
+
 def test_where_no_mtu_was_printed_the_overlays_own_counts_first(store, known) -> None:
     plain = measure(store, on("aws-t2.medium"), overlay_mtu=8939, underlay_mtu=9001)
     store.db.execute("UPDATE _run SET created_at = '2000-01-01T00:00:00.000Z' WHERE run_id = ?", (plain,))

@@ -10,14 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from overlaylab import experiment, fidelity_lab, fidelity_table, paths
 from overlaylab.commands.measure import accelerator_for, carry_out
 from overlaylab.errors import UserError
 from overlaylab.intervals import MEDIAN_TAKES
 from overlaylab.profile import Profile
-from overlaylab.progress import readable, say
+from overlaylab.progress import readable, say, wide
 from overlaylab.store import Store
 
 Known = Mapping[fidelity_lab.Tier, list[Profile]]
@@ -54,7 +53,7 @@ def command(profiles: str | None, measure: str, dry_run: bool, **how) -> None:
     with _database() as store:
         found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
         lines = fidelity_lab.lines(store, found, known)
-    fidelity_table.show(lines, fidelity_lab.left_out(found, known), Console(highlight=False))
+    fidelity_table.show(lines, fidelity_lab.left_out(found, known), wide())
     for line in trouble:
         click.echo(line)
     if trouble:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import click
-from rich.console import Console
 
 from overlaylab import accuracy_table, experiment, host, lock, paths, profile_bench, provider_choice
 from overlaylab import cluster as clusters
@@ -20,7 +19,7 @@ from overlaylab.plan import HOST
 from overlaylab.profile import Profile, load_profile
 from overlaylab.profile_bench import SUITE, ProfileBench
 from overlaylab.profile_bench_plan import KINDS, Step, plan
-from overlaylab.progress import readable, say
+from overlaylab.progress import readable, say, wide
 from overlaylab.providers import Provider
 from overlaylab.shaper import Shaper, on_nodes
 from overlaylab.store import Store
@@ -64,7 +63,7 @@ def command(profiles: str | None, names: str, kinds: str | None, provider: str |
                 interruptible(bench.run(steps))
         finally:
             proved = read(store, bench.runs)
-            accuracy_table.show(proved, Console(highlight=False))
+            accuracy_table.show(proved, wide())
     for line in bench.trouble:
         click.echo(f"not to its end: {line}")
     if bench.trouble or any(check.verdict == "fail" for one in proved for check in one.checks):
