@@ -27,11 +27,10 @@ record_after() {
 record_sysctls() {
     [ ! -e "$state/sysctls.before" ] || return 0
     for name; do
+        # Not by the shell, which reads byte by byte: the kernel gives numbers to the first read only, and so one digit.
         # shellcheck disable=SC2086  # a pattern is to be expanded
-        for file in /proc/sys/$name; do
-            if [ -e "$file" ]; then read -r value <"$file"; echo "${file#/proc/sys/} $value"; fi
-        done
-    done >"$state/sysctls.new"
+        grep -sH '' /proc/sys/$name || :
+    done | while IFS=: read -r file value; do echo "${file#/proc/sys/} $value"; done >"$state/sysctls.new"
     mv "$state/sysctls.new" "$state/sysctls.before"
 }
 
