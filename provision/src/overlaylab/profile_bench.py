@@ -94,7 +94,9 @@ class ProfileBench:
         """Every step; one that fails stops no other. What was measured is stored whatever ends the rest."""
         try:
             for number, step in enumerate(steps, 1):
-                left = sum(other.seconds() for other in steps[number:])  # anew: each step tells how long the next take
+                left = sum(
+                    other.seconds() for other in steps[number:]
+                )  # anew: each step tells how long the next take
                 about = f"about {progress.readable(step.seconds())}, then {progress.readable(left)} more"
                 self.say(f"[{number}/{len(steps)}] {step.profile.name} on {step.cluster} ({about})")
                 began = time.monotonic()

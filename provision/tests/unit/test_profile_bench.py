@@ -334,6 +334,24 @@ async def test_nodes_whose_kernel_cannot_lose_packets_say_so(store) -> None:
     assert progress.estimate("bench-profiles-loss") is None  # that it took no time is nothing to go by
 
 
+async def test_what_is_left_is_told_from_what_the_last_steps_took(store, no_pause) -> None:
+    class Slow(FakeLab):
+        async def enter(self, step: Step) -> FakeShaper:
+            no_pause[0] += 300
+            return await super().enter(step)
+
+    said: list[str] = []
+    lab = Slow()
+    bench = ProfileBench(store, lab, said.append, lab.probe)
+    tiers = [replace(A0, name=name) for name in ("one", "two", "three")]
+    await bench.run(profile_bench_plan.plan(tiers, ["pair"], ["tier"]))
+    assert [line for line in said if line.startswith("[")] == [
+        "[1/3] one on pair (about 75 s, then 2 min 30 s more)",
+        "[2/3] two on pair (about 5 min 00 s, then 5 min 00 s more)",
+        "[3/3] three on pair (about 5 min 00 s, then 0 s more)",
+    ]
+
+
 async def test_a_check_that_fails_is_tried_again_and_keeps_its_history(store) -> None:
     lab = FakeLab()
     said: list[str] = []
