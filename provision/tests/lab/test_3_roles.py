@@ -6,8 +6,6 @@ import json
 import time
 from dataclasses import replace
 
-import pytest
-
 from overlaylab import ansible, evidence, netstate, overlays, paths
 from overlaylab.model import Variant
 from overlaylab.profile import load_profile
@@ -22,12 +20,8 @@ def states(nodes) -> dict:
     return {name: netstate.normalise(json.loads(text)) for name, text in nodes.sh(netstate.COLLECT).items()}
 
 
-@pytest.mark.parametrize("variant", [FASTDP, ENCRYPTED], ids=lambda v: v.key)
-def test_converge_twice_then_reset(nodes, variant: Variant) -> None:
-    converge_twice_then_reset(nodes, variant)
-
-
 def test_converge_twice_then_reset_in_containers(containers) -> None:
+    """On VMs, test_7_overlays.py does it."""
     converge_twice_then_reset(containers, HOST)
 
 
