@@ -1,6 +1,7 @@
 """``pytest --update-golden`` rewrites the expected texts; review the difference before committing it."""
 
 import difflib
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,12 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the golden files")
+
+
+def pytest_configure() -> None:
+    """Ctrl-C counts again: a shell starts what it puts into the background with it ignored, and tests that
+    interrupt a command would then wait for ever."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
