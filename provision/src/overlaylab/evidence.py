@@ -39,6 +39,9 @@ _CUT = "=====overlaylab====="
 STATUS = "/usr/local/lib/overlaylab/overlay-status"
 """Asks the overlay itself; its role installs the command (docs/adding-an-overlay.md)."""
 
+ASK = {"icmp": "ping", "udp": "/usr/local/lib/overlaylab/overlay-probe"}
+"""What asks a peer's endpoint, by the probe that the mode declares; the role brings the other one, with ping's options."""
+
 
 def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> str:
     """POSIX sh for root on the client's node; `read_probe` reads what it prints.
@@ -46,6 +49,7 @@ def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> st
     mtu: bytes, the MTU that is claimed to pass between the endpoints.
     """
     size = mtu - HEADERS
+    ask = f"ip netns exec endpoint {ASK[mode.wire.probe]}"
     return f"""
 folder=$(mktemp -d)
 trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
@@ -56,9 +60,9 @@ waited=0
 until grep -q 'listening on' "$folder/said"; do
     waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
 done
-ip netns exec endpoint ping -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer_endpoint}
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer_endpoint}
 echo '{_CUT}'
-ip netns exec endpoint ping -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer_endpoint} 2>&1
+{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer_endpoint} 2>&1
 echo '{_CUT}'
 kill -INT $capture; wait $capture 2>/dev/null
 base64 "$folder/wire"
@@ -140,7 +144,7 @@ def judge_status(node: str, mode: Mode, status: dict[str, Any]) -> Evidence:
 
 def judge_wire(node: str, mode: Mode, probe: Probe) -> Evidence:
     """What the underlay showed of marked pings: the declared encapsulation, and the marker or not."""
-    bare_is_right = mode.header_bytes == 0
+    bare_is_right = mode.header_bytes == 0 and mode.wire.probe == "icmp"
     expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": bare_is_right}
     observed = {"encapsulated": probe.encapsulated, "bare_icmp": probe.bare_icmp, "marked": probe.marked}
     carried = probe.bare_icmp if bare_is_right else probe.encapsulated

@@ -33,10 +33,12 @@ class Wire:
 
     filter: pcap filter that matches its packets.
     marker: a payload marker is ``visible`` in them or ``absent``.
+    probe: endpoints are asked by ``icmp``, or by ``udp`` where a node answers pings in its container's place.
     """
 
     filter: str
     marker: str
+    probe: str = "icmp"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from overlaylab.evidence import (
     judge_mtu,
     judge_status,
     judge_wire,
+    probe_script,
     qdisc_bytes,
     read_probe,
     read_state,
@@ -30,7 +31,23 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "evidence"
 HOST = overlays.load("host").modes["host"]
 PLAIN = Mode("tunnel", "tunnel", False, {}, None, 50, Wire("udp port 6784", "visible"))
 SEALED = Mode("tunnel-encrypted", "tunnel", True, {}, None, 84, Wire("esp", "absent"))
+NATTED = Mode("nat", None, False, {}, None, 0, Wire("udp port 5199", "visible", "udp"))
 GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, status={})
+
+
+# -- asking -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "command"),
+    [(PLAIN, "ping"), (NATTED, "/usr/local/lib/overlaylab/overlay-probe")],
+)
+def test_endpoints_are_asked_as_their_mode_declares(mode, command) -> None:
+    lines = [
+        line for line in probe_script("eth1", "192.168.77.12", 1500, mode).splitlines() if " -M do " in line
+    ]
+    assert [line.split(" -n ")[0] for line in lines] == [f"ip netns exec endpoint {command}"] * 2
+    assert ["-s 1472 " in lines[0], "-s 1473 " in lines[1]] == [True, True]
 
 
 # -- reading ----------------------------------------------------------------------------------------
@@ -195,6 +212,12 @@ def test_status(mode, status, reason) -> None:
             SEALED,
             {"encapsulated": 0, "bare_icmp": 0, "marked": 0},
             "0 packets of `esp` on the underlay for 3 pings",
+        ),
+        (NATTED, {"encapsulated": 6, "bare_icmp": 0, "marked": 6}, None),
+        (
+            NATTED,
+            {"encapsulated": 0, "bare_icmp": 0, "marked": 0},
+            "0 packets of `udp port 5199` on the underlay for 3 pings; the payload marker was seen 0 times, not 3",
         ),
     ],
 )
