@@ -60,6 +60,7 @@ _COMMANDS = {
     "xt:MASQUERADE": "iptables-nft -t nat -A POSTROUTING -j MASQUERADE",
     "xt:mark": "iptables-nft -A OUTPUT -m mark --mark 0x1/0x1",
     "xt:policy": "iptables-nft -A OUTPUT -m policy --dir out --pol none",
+    "xt:u32": "iptables-nft -A OUTPUT -p udp -m u32 --u32 12=0x100100",
     "fs:overlay": "mount -t tmpfs tried /tmp && cd /tmp && mkdir a b c d"
     " && mount -t overlay tried -o lowerdir=a,upperdir=b,workdir=c d",
 }

@@ -31,7 +31,7 @@ def text() -> str:
 
 def _task(name: str) -> str:
     if name == HOST:
-        return _entry(name, "Measure the host network of the nodes itself", "")
+        return _entry(name, "Measure the host network of the nodes itself", " MODES,")
     return _entry(name, f"Measure {overlays.load(name).title} against the host", " MODES, ARGUMENTS,")
 
 

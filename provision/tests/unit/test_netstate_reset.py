@@ -1,7 +1,5 @@
 """What the roles' node scripts decide: which rules are deleted, and what the status says."""
 
-import importlib.machinery
-import importlib.util
 import json
 import os
 import subprocess
@@ -10,20 +8,13 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from lab_scripts import script
 
 from overlaylab.paths import ROLES
 
 NETSTATE = Path(__file__).parents[1] / "fixtures" / "netstate"
 COMMON = ROLES / "overlay_common" / "files"
 WEAVE = ROLES / "overlay_weave" / "files"
-
-
-def script(path: Path) -> ModuleType:
-    """A node's Python script as a module."""
-    loader = importlib.machinery.SourceFileLoader(path.stem.replace("-", "_"), str(path))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
