@@ -50,11 +50,13 @@ def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> st
     """
     size = mtu - HEADERS
     ask = f"ip netns exec endpoint {ASK[mode.wire.probe]}"
+    device = mode.wire.device
+    capture = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
     return f"""
 folder=$(mktemp -d)
 trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
 # --immediate-mode: else the kernel keeps packets up to a second, and they are lost when the capture ends.
-tcpdump -i {interface} -n --immediate-mode -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
+{capture} -n --immediate-mode -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
 capture=$!
 waited=0
 until grep -q 'listening on' "$folder/said"; do

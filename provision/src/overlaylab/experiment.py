@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import host, overlays, profile, progress, selection
+from overlaylab import host, overlays, profile, progress, requirements, selection
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
@@ -95,7 +95,9 @@ def request(
     """Check everything that was typed. Raises UserError; nothing has been started then."""
     wanted = load_suite(suite)
     tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
-    chosen = selection.select(overlay, modes, only, tier, "hosts" if inventory else provider)
+    carrier = "hosts" if inventory else provider
+    chosen = selection.select(overlay, modes, only, tier, carrier)
+    requirements.refuse_cards(chosen.variants, tier, carrier)
     host_variant = overlays.select(HOST)[0]
     if blocks is not None and not 1 <= blocks <= 1000:
         raise UserError(

@@ -33,12 +33,19 @@ _COMMANDS = {
     "link:dummy": "ip link add name tried type dummy && ip link delete tried",
     "link:ifb": "ip link add name tried type ifb && ip link delete tried",
     "link:ipip": "ip link add name tried type ipip local 192.0.2.1 && ip link delete tried",
+    # Devices on top of another one; any Ethernet will do.
+    "link:ipvlan": "ip link add name for-ipvlan type veth"
+    " && ip link add name tried-ipvlan link for-ipvlan type ipvlan mode l2",
+    "link:macvlan": "ip link add name for-macvlan type veth"
+    " && ip link add name tried-macvlan link for-macvlan type macvlan mode bridge",
     "link:veth": "ip link add name tried type veth && ip link delete tried",
     "link:vxlan": "ip link add name tried type vxlan id 1 dstport 4789 && ip link delete tried",
     "link:wireguard": "ip link add name tried type wireguard && ip link delete tried",
     "dev:tun": "ip tuntap add dev tried mode tun && ip tuntap delete dev tried mode tun",
     # Each network namespace has these settings once the module is there.
     "bridge:netfilter": "[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ] || modprobe br_netfilter",
+    # No matter of the kernel: a card whose driver offers virtual functions (Documentation/ABI/testing/sysfs-bus-pci).
+    "nic:sriov": "set +f; grep -q '[1-9]' /sys/class/net/*/device/sriov_totalvfs",
     "qdisc:bfifo": "tc qdisc replace dev lo root bfifo limit 10000",
     "qdisc:htb": "tc qdisc replace dev lo root htb default 1",
     "qdisc:netem": "tc qdisc replace dev lo root netem delay 1ms",
@@ -81,6 +88,7 @@ _TITLES = {
     "genl:ovs_datapath": "openvswitch",
     "xfrm:esp": "ESP",
     "nft:nat": "nftables NAT",
+    "nic:sriov": "a network card with virtual functions (SR-IOV)",
     "fs:overlay": "overlayfs",
 }
 

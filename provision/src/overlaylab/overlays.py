@@ -34,11 +34,13 @@ class Wire:
     filter: pcap filter that matches its packets.
     marker: a payload marker is ``visible`` in them or ``absent``.
     probe: endpoints are asked by ``icmp``, or by ``udp`` where a node answers pings in its container's place.
+    device: where to look in the endpoint, as nothing of the mode passes the node's own interface; else None.
     """
 
     filter: str
     marker: str
     probe: str = "icmp"
+    device: str | None = None
 
 
 @dataclass(frozen=True)

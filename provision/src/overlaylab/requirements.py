@@ -30,6 +30,9 @@ _DELAYS = "qdisc:netem"
 _METERS = ("link:ifb", "qdisc:ingress", "action:mirred")
 """What shaping what comes in takes besides."""
 
+OF_CARDS = "nic:"
+"""What only a host's own network card can have: the cards of nodes that the lab makes are virtual."""
+
 
 @dataclass(frozen=True)
 class Needed:
@@ -87,6 +90,35 @@ def of_profile(profile: Profile) -> Needed:
     return Needed(tuple(dict.fromkeys(hard)), {feature: "latency" for feature in soft if feature not in hard})
 
 
+def cards(variant: Variant) -> tuple[str, ...]:
+    """What a variant needs of the underlay's network card, beyond what every card does."""
+    return tuple(feature for feature in of_variant(variant).hard if feature.startswith(OF_CARDS))
+
+
+def refuse_cards(variants: Iterable[Variant], profile: Profile, provider: str | None) -> None:
+    """UserError for a variant that no node that the lab makes can carry, and for a profile that passes it by.
+
+    provider: ``hosts`` for those of an inventory, whose cards are looked at when they are reached.
+    """
+    for variant in variants:
+        if not (missing := cards(variant)):
+            continue
+        if provider != "hosts":
+            raise UserError(
+                variant.overlay,
+                f"needs {listed(titles(missing))} in every node",
+                seen="not on this machine: nodes that the lab makes have virtual cards without any",
+                fix="Measure hosts that have it: INVENTORY=hosts.yml",
+            )
+        if of_profile(profile).features:
+            raise UserError(
+                f"PROFILE={profile.name}",
+                f"cannot be put in force on {variant.overlay}",
+                seen="its packets pass none of the node's queues: the card itself switches them",
+                fix="Leave PROFILE out: it is none on hosts of an inventory",
+            )
+
+
 def needed(variant: Variant | None, profile: Profile | None) -> Needed:
     """What one variant under one profile needs on a kernel that nodes share with this machine."""
     of_mode = of_variant(variant) if variant else Needed()
@@ -102,6 +134,8 @@ def verdict(
     found: what is known of this machine's kernel, where it was asked already. Raises UserError for a role or
     profile that cannot be read.
     """
+    if provider != "hosts" and variant and (missing := cards(variant)):
+        return Verdict(False, f"not on this machine: needs {listed(titles(missing))}", lacks=missing)
     if provider == "virtualbox":
         there = host_packages.find_program("VBoxManage") is not None
         return Verdict(there, None if there else "not installed")

@@ -363,3 +363,10 @@ def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
     tools = {t.tool for t in trials}
     assert tools == {"qperf"}
     assert sum(benchmarks.base.load(t.tool).duration(t.parameters) for t in trials) == 3 * 3 * (4 + 4)
+
+
+def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) -> None:
+    with pytest.raises(UserError, match=r"sr-iov: needs a network card with virtual functions"):
+        experiment.request("sr-iov")
+    assert experiment.request("sr-iov", inventory=str(hosts)).variants == (Variant("host"), Variant("sr-iov"))
+    assert experiment.request("all").left_out[Variant("sr-iov")].startswith("not on this machine: ")

@@ -17,6 +17,8 @@ from overlaylab.host_modules import Modules
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "host_features"
 LACKS = {
+    "link:ipvlan": "Error: Unknown device type.",
+    "nic:sriov": "grep: /sys/class/net/*/device/sriov_totalvfs: No such file or directory",
     "link:ipip": "Error: Unknown device type.",
     "link:wireguard": "Error: Unknown device type.",
     "link:dummy": "Error: Unknown device type.",
@@ -45,9 +47,16 @@ def test_what_the_kernel_lacks_is_told_apart(who):
 
 def test_a_refusal_says_nothing_about_the_kernel():
     found = host_features.parse(recorded("6.18-refused.out"), TRIED)
-    # Asking for a family, or for a setting, takes no rights.
-    told = {name: answer.state for name, answer in found.items() if name.startswith(("genl:", "bridge:"))}
-    assert told == {"genl:ovs_datapath": ABSENT, "genl:nlctrl": WORKS, "bridge:netfilter": WORKS}
+    # Asking for a family, a setting or a card takes no rights.
+    told = {
+        name: answer.state for name, answer in found.items() if name.startswith(("genl:", "bridge:", "nic:"))
+    }
+    assert told == {
+        "genl:ovs_datapath": ABSENT,
+        "genl:nlctrl": WORKS,
+        "bridge:netfilter": WORKS,
+        "nic:sriov": ABSENT,
+    }
     assert {answer.state for name, answer in found.items() if name not in told} == {UNTRIED}
     assert found["link:veth"].detail == "RTNETLINK answers: Operation not permitted"
 

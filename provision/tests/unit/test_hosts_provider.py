@@ -16,6 +16,7 @@ from overlaylab.providers import hosts
 from overlaylab.providers.hosts import Hosts
 
 HOST, FASTDP, SLEEVE = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve")
+SR_IOV = Variant("sr-iov")
 FACTS, TOOLS, CLEAR = "systemd-detect-virt", "command -v", '[ -d "$state" ] || exit 0'
 TIMER = "systemd-run --quiet"
 
@@ -118,6 +119,17 @@ async def test_hosts_without_the_tools_are_refused_by_name(make) -> None:
     (asked,) = scripts(provider, TOOLS)
     for tool in ("iperf3", "qperf", "ping", "tc", "ethtool", "tcpdump"):
         assert f" {tool} " in asked
+
+
+async def test_hosts_without_virtual_functions_are_refused_by_name(make) -> None:
+    provider = make()
+    provider.nodes.answers["sriov_totalvfs"] = "8\n"
+    provider.nodes["node2"].answers["sriov_totalvfs"] = "0\n"
+    with pytest.raises(
+        UserError, match=r"hosts\.yml: node2: .*sr-iov needs: a network card .*eth1 with 0 virtual"
+    ):
+        await provider.prepare([HOST, SR_IOV], print)
+    assert "cat /sys/class/net/eth1/device/sriov_totalvfs" in provider.nodes["node1"].log
 
 
 # -- states -----------------------------------------------------------------------------------------

@@ -236,3 +236,40 @@ def test_settings_that_are_as_before_and_those_of_devices_that_went_are_not_writ
     traces.restore_sysctls()
     assert (tmp_path / "kept").stat().st_mtime_ns == before
     assert not (tmp_path / "conf").exists()
+
+
+# -- addresses --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.syspath_prepend(str(ROLES / "overlay_common" / "filter_plugins"))
+    return importlib.import_module("overlay_addresses")
+
+
+def test_every_node_has_an_address_and_a_block_of_its_own(addresses):
+    assert [addresses.overlay_address("10.50.0.0/16", n) for n in (1, 2, 256)] == [
+        "10.50.0.1",
+        "10.50.0.2",
+        "10.50.1.0",
+    ]
+    assert [addresses.overlay_block("10.61.0.0/16", n) for n in (1, 255)] == [
+        "10.61.1.0/24",
+        "10.61.255.0/24",
+    ]
+    assert addresses.overlay_block("192.168.128.0/23", 1) == "192.168.129.0/24"
+    assert addresses.overlay_block("10.96.0.0/12", 17, 28) == "10.96.1.16/28"
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "message"),
+    [
+        ("overlay_address", ("10.50.0.0/30", 3), "the range 10.50.0.0/30 has no address for node 3"),
+        ("overlay_block", ("10.61.0.0/24", 1), r"the range 10.61.0.0/24 has no /24 for node 1: choose a larger"),
+        ("overlay_block", ("10.61.0.0/16", 256), "the range 10.61.0.0/16 has no /24 for node 256"),
+        ("overlay_block", ("10.61.0.1/16", 1), "the range must be an IPv4 network such as 10.50.0.0/16: 10.61.0.1"),
+    ],
+)  # fmt: skip
+def test_a_range_that_is_too_small_or_none_is_named(addresses, call, arguments, message):
+    with pytest.raises(addresses.AnsibleFilterError, match=message):
+        getattr(addresses, call)(*arguments)

@@ -175,3 +175,26 @@ def test_the_survey_tries_everything_at_once(host):
 )
 def test_listed(words, text):
     assert requirements.listed(words) == text
+
+
+SR_IOV = Variant("sr-iov")
+
+
+@pytest.mark.parametrize("provider", ["libvirt", "virtualbox", "lxc"])
+def test_virtual_functions_are_on_no_node_that_the_lab_makes(provider):
+    reason = "not on this machine: needs a network card with virtual functions (SR-IOV)"
+    assert requirements.verdict(SR_IOV, None, provider) == Verdict(False, reason, lacks=("nic:sriov",))
+    with pytest.raises(
+        UserError, match=r"sr-iov: needs a network card .*not on this machine: .*INVENTORY=hosts.yml"
+    ):
+        requirements.refuse_cards([Variant("host"), SR_IOV], tier(), provider)
+
+
+def test_hosts_of_an_inventory_may_have_them_but_no_profile_that_shapes():
+    assert requirements.verdict(SR_IOV, None, "hosts") == Verdict(True)
+    requirements.refuse_cards([SR_IOV], tier(mtu=1500), "hosts")
+    requirements.refuse_cards([Variant("host")], tier(rate=5e6), "hosts")
+    with pytest.raises(
+        UserError, match=r"PROFILE=none: cannot be put in force on sr-iov .*the card itself switches"
+    ):
+        requirements.refuse_cards([SR_IOV], tier(rate=5e6), "hosts")

@@ -1,6 +1,9 @@
 # Sourced by the overlays' start scripts.
 # shellcheck shell=sh
 state=/run/overlaylab/overlay
+# Where the CNI plugin host-local keeps what it handed out; its own default would outlive a reboot.
+# shellcheck disable=SC2034  # of those that source this
+leases=/run/overlaylab/cni
 
 # What was loaded before the overlay came, once: overlay-reset goes back to it (traces.py).
 record_before() {

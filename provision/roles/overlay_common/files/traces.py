@@ -10,6 +10,8 @@ import sys
 import time
 
 STATE = "/run/overlaylab/overlay"
+LEASES = "/run/overlaylab/cni"
+"""Of the CNI plugin host-local (common.sh)."""
 SYSCTLS = "/proc/sys"
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
 CAP_SYS_MODULE = 16

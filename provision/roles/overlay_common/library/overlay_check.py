@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import ipaddress
 import json
 import os
@@ -49,6 +50,18 @@ options:
     type: list
     elements: str
     default: []
+  made:
+    description: a path that is there while an overlay without a daemon is; it counts as one of C(unit) that runs.
+    type: path
+  ethernet:
+    description: whether C(interface) must take other devices on top of it that have addresses of their own.
+    type: bool
+    default: false
+  virtual_functions:
+    description: whether the card of C(interface) must have virtual functions (SR-IOV), one of them unused;
+      those in use are not looked at while C(made) is there.
+    type: bool
+    default: false
   address:
     description: the node's underlay address; it must be on C(interface).
     type: str
@@ -74,6 +87,9 @@ def main() -> None:
             "range_argument": {"type": "str"},
             "own_routes": {"type": "bool", "default": False},
             "unit": {"type": "list", "elements": "str", "default": []},
+            "made": {"type": "path"},
+            "ethernet": {"type": "bool", "default": False},
+            "virtual_functions": {"type": "bool", "default": False},
             "address": {"type": "str", "required": True},
             "interface": {"type": "str", "required": True},
         },
@@ -83,9 +99,14 @@ def main() -> None:
     problems = [*underlay(asked["interface"], asked["address"]), *commands(asked["commands"])]
     # kmod is asked once for all modules: every process counts on an emulated CPU.
     problems += modules(asked["modules"])
-    running = any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
+    running = bool(asked["made"]) and os.path.exists(asked["made"])
+    running = running or any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
     if not running:
         problems += ports(asked["ports"])
+    if asked["ethernet"]:
+        problems += ethernet(asked["interface"])
+    if asked["virtual_functions"]:
+        problems += virtual_functions(asked["interface"], running)
     if asked["address_range"] and not (running and asked["own_routes"]):
         problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"])
     if problems:
@@ -129,6 +150,55 @@ def modules(names: list[str]) -> list[str]:
         f"the kernel ({os.uname().release}) has no module {name}: boot a kernel that has it, or load it on the "
         "machine that this container runs on"
         for name in missing
+    ]
+
+
+def ethernet(interface: str, devices: str = "/sys/class/net") -> list[str]:
+    folder = os.path.join(devices, interface)
+    if not os.path.isdir(folder):
+        return []  # which underlay() has said
+    with open(os.path.join(folder, "type")) as file:
+        kind = file.read().strip()
+    # linux/if_arp.h: ARPHRD_ETHER is 1, also for wireless; loopback is 772, tunnels are in the hundreds and 65534.
+    if kind != "1":
+        return [
+            f"{interface} is no Ethernet (its type is {kind}), and only Ethernet takes further devices on top of it: "
+            "choose an Ethernet interface as underlay_interface, or another overlay"
+        ]
+    if os.path.exists(os.path.join(folder, "phy80211")):
+        return [
+            f"{interface} is wireless, and an access point passes on no frames of devices that it does not know: "
+            "choose a wired interface as underlay_interface"
+        ]
+    master = os.path.join(folder, "master")
+    if os.path.exists(master):
+        name = os.path.basename(os.path.realpath(master))
+        return [f"{interface} is a port of {name} already: write {name} as underlay_interface"]
+    return []
+
+
+def virtual_functions(interface: str, in_use: bool, devices: str = "/sys/class/net") -> list[str]:
+    """sriov_totalvfs, sriov_numvfs and virtfn<n>: Documentation/ABI/testing/sysfs-bus-pci."""
+    card = os.path.join(devices, interface, "device")
+    try:
+        with open(os.path.join(card, "sriov_totalvfs")) as file:
+            total = int(file.read())
+    except FileNotFoundError:
+        return [
+            f"the card of {interface} has no virtual functions: SR-IOV runs only on hosts whose underlay card has them"
+        ]
+    if not total:
+        return [
+            f"the card of {interface} may have no virtual functions (its sriov_totalvfs is 0): "
+            "switch SR-IOV on in the machine's firmware, and in the card's"
+        ]
+    with open(os.path.join(card, "sriov_numvfs")) as file:
+        made = int(file.read())
+    if not made or in_use or glob.glob(os.path.join(card, "virtfn*", "net", "*")):
+        return []
+    return [
+        f"none of the {made} virtual functions of {interface} is a network device here: another namespace or a "
+        "virtual machine has each of them; give one back, or make more through sriov_numvfs"
     ]
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from overlaylab import ansible, cpu, overlays, shaping_scripts
+from overlaylab import ansible, cpu, overlays, requirements, shaping_scripts
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.cpu import CpuHolder, InNode
 from overlaylab.errors import UserError
@@ -110,6 +110,7 @@ class Hosts:
                 "cpu": model[0] if model else None,
             }
         await self._check_tools(variants)
+        await self._check_cards(variants)
         found = {_VIRTUALIZATION.get(facts["virtualization"], "kvm") for facts in self._facts.values()}
         if len(found) > 1:
             raise UserError(
@@ -133,6 +134,22 @@ class Hosts:
                     seen=f"none of these: {', '.join(done.stdout.split())}",
                     fix="Install them there; on Debian and Ubuntu the packages are mostly called like the command",
                 )
+
+    async def _check_cards(self, variants: Sequence[Variant]) -> None:
+        """Refuse hosts whose underlay card lacks what an overlay needs of it."""
+        for variant in variants:
+            if not (missing := requirements.cards(variant)):
+                continue
+            for node in self.nodes.values():
+                name = node.spec.underlay_interface
+                asked = await node.sh(f"cat /sys/class/net/{name}/device/sriov_totalvfs", check=False)
+                if not asked.stdout.strip().strip("0"):
+                    raise UserError(
+                        f"{self.path}: {node.name}",
+                        f"must have what {variant.overlay} needs: {requirements.listed(requirements.titles(missing))}",
+                        seen=f"{name} with {asked.stdout.strip() or 'no'} virtual functions to be had",
+                        fix="Switch SR-IOV on in the machine's firmware, or measure hosts that have it",
+                    )
 
     async def enter(self, variant: Variant) -> Entered:
         started = time.monotonic()
