@@ -342,7 +342,7 @@ def test_a_node_of_one_rate_has_no_bucket() -> None:
 
 def test_where_the_card_switches_the_endpoint_is_looked_at():
     """On the node's own interface nothing of it is to be seen."""
-    bare = Mode("sr-iov", None, False, {}, None, 0, Wire("icmp", "visible", "vf0"))
+    bare = Mode("sr-iov", None, False, {}, None, 0, Wire("icmp", "visible", device="vf0"))
     script = probe_script("eth1", "10.63.2.1", 1500, bare)
     assert "ip netns exec endpoint tcpdump -i vf0 -n" in script
     assert "tcpdump -i eth1" not in script

@@ -207,9 +207,6 @@ def test_latency_is_not_the_tiers_where_its_rtt_was_not(store, known) -> None:
 def test_runs_are_derived_from_the_published_rows(store, known) -> None:
     found = fidelity_lab.wanted(fidelity_lab.published_pairs(store), known)
     assert [(one.profile, one.overlay, one.modes, one.arguments) for one in found] == [
-        ("aws-t2.small", "docker-overlay", "vxlan", None),
-        ("aws-m4.xlarge", "docker-overlay", "vxlan", None),
-        ("digitalocean", "docker-overlay", "vxlan", None),
         ("azure-a0", "weave", "sleeve", None),
         ("azure-a1", "weave", "sleeve", None),
         ("azure-a2", "weave", "sleeve", None),
@@ -221,13 +218,16 @@ def test_runs_are_derived_from_the_published_rows(store, known) -> None:
         ("aws-t2.medium", "weave", "fastdp", "overlay_weave_mtu=1410"),
         ("aws-t2.medium", "weave", "sleeve,fastdp", "overlay_weave_mtu=8950"),
     ]
-    assert [len(one.pairs) for one in found] == [1] * 3 + [2] * 7 + [1, 1, 2]
+    assert [len(one.pairs) for one in found] == [2] * 7 + [1, 1, 2]
 
 
 def test_what_cannot_be_judged_is_named(store, known) -> None:
     found = fidelity_lab.published_pairs(store)
     assert fidelity_lab.left_out(found, known) == {
         "overlay not in the lab yet": [
+            "docker-overlay vxlan on AWS t2.small",
+            "docker-overlay vxlan on AWS m4.xlarge",
+            "docker-overlay vxlan on DigitalOcean",
             "flannel vxlan on AWS t2.medium",
         ]
     }
