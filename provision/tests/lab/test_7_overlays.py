@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from test_3_roles import states
 
-from overlaylab import ansible, netstate, overlays, paths, requirements
+from overlaylab import ansible, netstate, overlays, paths, requirements, shaping_scripts
 from overlaylab.model import Variant
 from overlaylab.profile import load_profile
 
@@ -87,6 +87,8 @@ def test_every_trial_has_its_proof(measured, variant: Variant) -> None:
 def clean(nodes) -> dict:
     """What the nodes are like before any overlay."""
     nodes.clean()
+    # The tier's MTU is set before an overlay comes, and is not the overlay's to take back.
+    nodes.sh(shaping_scripts.mtu_script("eth1", TIER.mtu))
     return states(nodes)
 
 
