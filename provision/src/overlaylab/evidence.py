@@ -2,7 +2,10 @@
 
 A probe is one shell script on the client's node: it captures on the underlay with the filter that the
 overlay's role declares, while marked pings of the full MTU with DF set cross the overlay. The pings
-also warm the neighbour tables. Judging is pure: text in, `Evidence` out.
+also warm the neighbour tables, and make flows of what carries them. Judging is pure: text in, `Evidence` out.
+
+Meanwhile the server's node pings back. The client's pings do not prove its direction: Linux answers an echo
+request without DF (icmp_sk_init in net/ipv4/icmp.c sets IP_PMTUDISC_DONT), so that a reply may come in fragments.
 """
 
 from __future__ import annotations
@@ -10,11 +13,13 @@ from __future__ import annotations
 import base64
 import io
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import dpkt
 
+from overlaylab import health
 from overlaylab.model import Evidence
 from overlaylab.overlays import Mode
 from overlaylab.shaping_scripts import STATE
@@ -42,14 +47,29 @@ STATUS = "/usr/local/lib/overlaylab/overlay-status"
 ASK = {"icmp": "ping", "udp": "/usr/local/lib/overlaylab/overlay-probe"}
 """What asks a peer's endpoint, by the probe that the mode declares; the role brings the other one, with ping's options."""
 
+PATH = "/usr/local/lib/overlaylab/overlay-path"
+"""Prints what carries packets to a peer: routes, FDB entries, tunnels, flows; its role installs the command."""
 
-def probe_script(interface: str, peer_endpoint: str, mtu: int, mode: Mode) -> str:
+
+@dataclass(frozen=True)
+class Peer:
+    """The other end of a probe: its node's underlay address, and its endpoint's address."""
+
+    underlay: str
+    endpoint: str
+
+
+def asking(mode: Mode) -> str:
+    """The command, in the endpoint, that asks a peer's; its options are ping's."""
+    return f"ip netns exec endpoint {ASK[mode.wire.probe]}"
+
+
+def probe_script(interface: str, peer: Peer, mtu: int, mode: Mode) -> str:
     """POSIX sh for root on the client's node; `read_probe` reads what it prints.
 
     mtu: bytes, the MTU that is claimed to pass between the endpoints.
     """
-    size = mtu - HEADERS
-    ask = f"ip netns exec endpoint {ASK[mode.wire.probe]}"
+    size, ask = mtu - HEADERS, asking(mode)
     device = mode.wire.device
     capture = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
     return f"""
@@ -62,37 +82,60 @@ waited=0
 until grep -q 'listening on' "$folder/said"; do
     waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
 done
-{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer_endpoint}
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}
 echo '{_CUT}'
-{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer_endpoint} 2>&1
+{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1
 echo '{_CUT}'
 kill -INT $capture; wait $capture 2>/dev/null
 base64 "$folder/wire"
+echo '{_CUT}'
+{PATH} {peer.underlay} {peer.endpoint}
 echo '{_CUT}'
 {STATUS}
 """
 
 
+def ping_back_script(client_endpoint: str, mtu: int, mode: Mode) -> str:
+    """POSIX sh for root on the server's node, while the client's node probes; `read_ping_back` reads it.
+
+    Without the marker, which is to be counted in the client's own packets.
+    """
+    size, ask = mtu - HEADERS, asking(mode)
+    return f"""
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} {client_endpoint}
+echo '{_CUT}'
+{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {client_endpoint} 2>&1
+"""
+
+
 @dataclass(frozen=True)
-class Probe:
-    """What a probe saw. received: of PINGS marked pings at the claimed MTU; over_mtu_passes: one byte more."""
+class Pinged:
+    """received: how many of PINGS pings at the claimed MTU were answered; over_mtu_passes: one byte more."""
 
     received: int
     over_mtu_passes: bool
+
+
+@dataclass(frozen=True)
+class Probe(Pinged):
+    """What a probe saw."""
+
     encapsulated: int
     """Packets on the underlay that the role's filter caught and that are not bare ICMP."""
     bare_icmp: int
     marked: int
     """Packets, of either kind, that showed the marker."""
+    path: tuple[str, ...]
+    """What carries packets to the peer, a line each."""
     status: dict[str, Any]
 
 
 def read_probe(printed: str) -> Probe:
     """The probe's output as values. ValueError where the script did not get to its end."""
     parts = printed.split(_CUT)
-    if len(parts) != 4:
+    if len(parts) != 5:
         raise ValueError(f"the probe stopped early: {printed.strip()[-300:]!r}")
-    pinged, over, wire, status = parts
+    pinged, over, wire, path, status = parts
     encapsulated = bare = marked = 0
     raw = base64.b64decode(wire)
     try:
@@ -111,8 +154,17 @@ def read_probe(printed: str) -> Probe:
         encapsulated=encapsulated,
         bare_icmp=bare,
         marked=marked,
+        path=tuple(line for line in map(str.strip, path.splitlines()) if line),
         status=json.loads(status),
     )
+
+
+def read_ping_back(printed: str) -> Pinged:
+    """What `ping_back_script` printed. ValueError where it did not get to its end."""
+    pinged, cut, over = printed.partition(_CUT)
+    if not cut:
+        raise ValueError(f"the pings back stopped early: {printed.strip()[-300:]!r}")
+    return Pinged(received=_received(pinged), over_mtu_passes=_received(over) > 0)
 
 
 def _is_bare_icmp(frame: bytes) -> bool:
@@ -162,8 +214,17 @@ def judge_wire(node: str, mode: Mode, probe: Probe) -> Evidence:
     return Evidence(node, "wire", "converge", not problems, expected, observed, "; ".join(problems) or None)
 
 
-def judge_mtu(node: str, mtu: int, probe: Probe) -> Evidence:
-    """The MTU that really passes with DF set: the claimed one does, one byte more does not."""
+def judge_path(node: str, peer: Peer, probe: Probe) -> Evidence:
+    """What carries the packets is known: some route, entry, tunnel or flow leads to the peer."""
+    expected = {"underlay": peer.underlay, "endpoint": peer.endpoint}
+    reason = None
+    if not probe.path:
+        reason = f"no route, entry, tunnel or flow to {peer.endpoint} at {peer.underlay}"
+    return Evidence(node, "path", "converge", bool(probe.path), expected, {"lines": list(probe.path)}, reason)
+
+
+def judge_mtu(node: str, mtu: int, probe: Pinged) -> Evidence:
+    """The MTU that really passes from the node with DF set: the claimed one does, one byte more does not."""
     observed = {"received": probe.received, "sent": PINGS, "one_byte_more_passes": probe.over_mtu_passes}
     problems = []
     if probe.received < PINGS:
@@ -177,8 +238,13 @@ def judge_mtu(node: str, mtu: int, probe: Probe) -> Evidence:
     )
 
 
-def state_script(interface: str) -> str:
-    """POSIX sh for root: counters of a node, as cheaply as can be (a fork costs 10 ms when emulated)."""
+def state_script(interface: str, units: Sequence[str] = ()) -> str:
+    """POSIX sh for root: counters of a node, as cheaply as can be (a fork costs 10 ms when emulated).
+
+    units: systemd units that are sampled too, with the sample that was kept while the last trial ran.
+    """
+    sample = f"\nprintf ',\"units\":'\n{health.sample_script(units)}" if units else ""
+    kept = f"printf ',\"units_during\":'\n{health.kept_script()}\n" if units else ""
     return f"""
 read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
 read -r rx </sys/class/net/{interface}/statistics/rx_bytes; read -r tx </sys/class/net/{interface}/statistics/tx_bytes
@@ -190,7 +256,7 @@ printf '{{"cpu":{{"user":%s,"nice":%s,"system":%s,"idle":%s,"iowait":%s,"irq":%s
 printf '"uptime":%s,"rx_bytes":%s,"tx_bytes":%s,"rx_packets":%s,"tx_packets":%s,"rx_dropped":%s,"qdisc":' \
     $up $rx $tx $rxp $txp $dropped
 tc -s -j qdisc show dev {interface}
-if [ -s {STATE}/bucket ]; then read -r bucket <{STATE}/bucket; printf ',"bucket":%s' "$bucket"; fi
+if [ -s {STATE}/bucket ]; then read -r bucket <{STATE}/bucket; printf ',"bucket":%s' "$bucket"; fi{sample}{kept}
 printf '}}'
 """
 

@@ -16,6 +16,7 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
+from overlaylab.overlay_ranges import check_ranges
 from overlaylab.plan import HOST, overhead_key, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
@@ -200,10 +201,10 @@ def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inve
     own = _bridges_of(spec.underlay, routes)
     if inventory is None:
         clusters.check_routes(spec, routes, own)
-        overlays.check_ranges(overlay, spec, routes, own)
+        check_ranges(overlay, spec, routes, own)
     else:
         for node in load_inventory(inventory).nodes:
-            overlays.check_ranges(overlay, node.underlay_address.network, routes, own)
+            check_ranges(overlay, node.underlay_address.network, routes, own)
 
 
 def _bridges_of(network, routes: Sequence[dict]) -> set[str]:

@@ -122,9 +122,10 @@ class RunRecord:
 class Evidence:
     """Proof of a data path or of a node's condition, taken at a stated moment.
 
-    kind: ``status`` (the overlay's own word), ``wire`` (capture on the underlay), ``mtu`` (DF probe),
-    ``accounting`` (qdisc bytes against the peer's), ``settings`` (read back after a revert).
-    phase: ``converge``, ``before``, ``after``.
+    kind: ``status`` (the overlay's own word), ``wire`` (capture on the underlay), ``path`` (what leads to the peer),
+    ``mtu`` (DF probe, from each end), ``health`` (daemons that lived through the trial), ``accounting`` (qdisc bytes
+    against the peer's), ``settings`` (read back after a revert).
+    phase: ``converge``, ``before``, ``during``, ``after``.
     """
 
     node: str

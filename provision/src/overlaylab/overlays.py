@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from ipaddress import IPv4Network
@@ -17,12 +17,10 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from overlaylab import host_features
-from overlaylab.cluster import ClusterSpec
 from overlaylab.documents import Document, Field, load_document, unknown
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
 from overlaylab.paths import PROVISION, ROLES
-from overlaylab.routes import overlapping_route, via
 
 PREFIX = "overlay_"
 
@@ -49,7 +47,8 @@ class Mode:
 
     arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
     (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from;
-    features: what this mode needs of a kernel beyond what all modes need.
+    features: what this mode needs of a kernel beyond what all modes need; units: of its daemons, where not all of
+    the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json).
     """
 
     key: str
@@ -60,6 +59,9 @@ class Mode:
     header_bytes: int
     wire: Wire
     features: tuple[str, ...] = ()
+    units: tuple[str, ...] | None = None
+    encapsulation: str | None = None
+    default_mtu: int | str | None = None
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Overlay:
     range: the addresses its endpoints get by default; range_argument: the role's argument that changes it.
     ports: what a firewall between the nodes must let through, ``6783/tcp``.
     daemons: recipes of provision/daemons/ that it takes; builds_on: overlays whose role it uses, with their recipes.
-    units: systemd units of its daemons.
+    units: systemd units of its daemons. mtu_argument_of: ``endpoint`` or ``underlay``. control_plane, policy: for the docs (overlay.schema.json).
     """
 
     name: str
@@ -97,6 +99,9 @@ class Overlay:
     daemons: tuple[str, ...]
     builds_on: tuple[str, ...]
     units: tuple[str, ...]
+    mtu_argument_of: str
+    control_plane: str | None
+    policy: str | None
     source: Document = field(repr=False, compare=False)
 
     def variant(self, key: str) -> Variant:
@@ -160,6 +165,9 @@ def read_overlay(path: Path) -> Overlay:
             value["header_bytes"],
             Wire(**value["wire"]),
             tuple(value.get("features", ())),
+            tuple(value["units"]) if "units" in value else None,
+            value.get("encapsulation"),
+            value.get("default_mtu"),
         )
         for key, value in data["modes"].items()
     }
@@ -180,6 +188,9 @@ def read_overlay(path: Path) -> Overlay:
         daemons=tuple(data.get("daemons", ())),
         builds_on=tuple(data.get("builds_on", ())),
         units=tuple(data.get("units", ())),
+        mtu_argument_of=data.get("mtu_argument_of", "endpoint"),
+        control_plane=data.get("control_plane"),
+        policy=data.get("policy"),
         source=document,
     )
 
@@ -260,6 +271,22 @@ def recipes(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(recipe for overlay in foundations(name) for recipe in overlay.daemons))
 
 
+def own_units(variant: Variant) -> tuple[str, ...]:
+    """The systemd units of a variant's daemons: its mode's own choice, else its overlay's. Raises UserError."""
+    overlay = load(variant.overlay)
+    chosen = overlay.modes[variant.key].units
+    return overlay.units if chosen is None else chosen
+
+
+def units_of(variant: Variant) -> tuple[str, ...]:
+    """A variant's own units and those of what its role builds on, which it need not start; only its own where its
+    mode names them, be it none. Raises UserError."""
+    if load(variant.overlay).modes[variant.key].units is not None:
+        return own_units(variant)
+    _, *below = foundations(variant.overlay)
+    return tuple(dict.fromkeys([*own_units(variant), *(unit for overlay in below for unit in overlay.units)]))
+
+
 def select(name: str, modes: str | None = None) -> list[Variant]:
     """The modes to measure: MODES=fastdp,sleeve-encrypted, or the overlay's defaults. Raises UserError."""
     overlay = load(name)
@@ -284,42 +311,6 @@ def select(name: str, modes: str | None = None) -> list[Variant]:
     return [overlay.variant(key) for key in keys]
 
 
-def check_ranges(
-    overlay: Overlay,
-    cluster: ClusterSpec | IPv4Network,
-    routes: Iterable[JSON] = (),
-    own_devices: Collection[str] = (),
-) -> None:
-    """Refuse an overlay whose addresses overlap the underlay or a network that the operator reaches.
-
-    cluster: or its underlay network alone, where the nodes come from an inventory.
-    routes: the output of ``ip -j route show table all``.
-    """
-    if overlay.range is None:
-        return
-    underlay = cluster if isinstance(cluster, IPv4Network) else cluster.underlay
-    remedy = (
-        f"Choose another range: ARGUMENTS={overlay.range_argument}=10.200.0.0/16, for example."
-        if overlay.range_argument
-        else "This overlay's range is fixed: choose another underlay network."
-    )
-    if overlay.range.overlaps(underlay):
-        raise overlay.source.error(
-            "range",
-            rule="must not overlap the underlay network of the cluster",
-            seen=f"{overlay.range} and {underlay}",
-            fix=remedy,
-        )
-    route = overlapping_route(overlay.range, routes, own_devices)
-    if route is not None:
-        raise overlay.source.error(
-            "range",
-            rule="must not overlap a network that this machine already reaches",
-            seen=f"{overlay.range}, and a route to {via(route)}",
-            fix=remedy,
-        )
-
-
 def role_digest(name: str) -> str:
     """SHA-256 in hex over every file that decides how this overlay is converged.
 
@@ -338,25 +329,33 @@ def role_digest(name: str) -> str:
 
 
 def _ignored(path: Path) -> bool:
-    """What an editor or an interpreter leaves behind is no input."""
-    return "__pycache__" in path.parts or path.suffix == ".pyc" or path.name.endswith(("~", ".swp"))
+    """What an editor or an interpreter leaves behind is no input, nor is the page for people."""
+    left = path.suffix == ".pyc" or path.name.endswith(("~", ".swp"))
+    return left or "__pycache__" in path.parts or path.name == "README.md"
+
+
+def options(name: str) -> dict[str, dict[str, Any]]:
+    """The arguments of the overlay's role that its user may set, as meta/argument_specs.yml describes them.
+
+    Those that select a mode are not among them: modes have names. Raises UserError.
+    """
+    text = (role(name) / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
+    specs = YAML(typ="safe", pure=True).load(text)["argument_specs"]["main"]["options"]
+    of_modes = {argument for mode in load(name).modes.values() for argument in mode.arguments}
+    own = PREFIX + name.replace("-", "_")
+    return {
+        option: about for option, about in specs.items() if option.startswith(own) and option not in of_modes
+    }
 
 
 def role_arguments(name: str, written: str | None) -> dict[str, Any]:
     """ARGUMENTS='overlay_weave_mtu=1410 …' as the role takes it: {argument: value}. Raises UserError.
 
-    Known are the role's own options (meta/argument_specs.yml) less those that select a mode.
+    Known are its `options`.
     """
     if not written:
         return {}
-    yaml = YAML(typ="safe", pure=True)
-    specs = yaml.load((role(name) / "meta" / "argument_specs.yml").read_text(encoding="utf-8"))
-    of_modes = {argument for mode in load(name).modes.values() for argument in mode.arguments}
-    known = {
-        option: about
-        for option, about in specs["argument_specs"]["main"]["options"].items()
-        if option.startswith(PREFIX + name.replace("-", "_")) and option not in of_modes
-    }
+    yaml, known = YAML(typ="safe", pure=True), options(name)
     found: dict[str, Any] = {}
     for word in shlex.split(written):
         option, equals, text = word.partition("=")

@@ -6,8 +6,6 @@ settings were read back after the revert that preceded it.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
 import shlex
 import time
@@ -15,13 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from overlaylab import evidence, overlays, profile_checks, servers, shaper
+from overlaylab import evidence, profile_checks, proof, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
-from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
 from overlaylab.plan import HOST, cells, overhead_key, pairs
 from overlaylab.progress import readable, remember
+from overlaylab.proof import Ends, Point
 from overlaylab.providers import Provider, Say
 from overlaylab.shaper import Shaper
 from overlaylab.ssh import Node
@@ -46,16 +45,6 @@ class Clock:
     trials: float = 0.0
     harness: float = 0.0
     reverts: list[float] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Point:
-    """A moment between trials: the proof, the overlay's own word, and the counters on either side of the probe."""
-
-    evidence: tuple[Evidence, ...]
-    status: JSON
-    states_before: dict[str, JSON]
-    states_after: dict[str, JSON]
 
 
 class Runner:
@@ -147,13 +136,11 @@ class Runner:
             if not todo:
                 continue
             client, server = self.nodes[client_node], self.nodes[server_node]
-            target = await self._status(server)
-            point = await self._first_point(client, server, target, variant, self._servers(trials))
+            ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
+            point = await proof.first_point(ends, servers.start(server, self._servers(trials)))
             where = "" if len(between) == 1 else f", {client_node} to {server_node}"
             for trial_id, trial in todo:
-                result, point = await self._trial(
-                    trial_id, trial, client, server, target, variant, point, wrong
-                )
+                result, point = await self._trial(trial_id, trial, ends, point, wrong)
                 done.add(trial_id)
                 in_trials += result.duration or 0.0
                 self.say(f"  {place} {variant_name(variant)} {trial.benchmark}{where}: {_outcome(result)}")
@@ -174,62 +161,51 @@ class Runner:
                 wanted[trial.tool] = (argv, tool.server_port(trial.parameters))
         return wanted
 
-    async def _status(self, node: Node) -> JSON:
-        """The overlay's own word on a node, with its endpoint's address. NodeError where it has none."""
-        printed = (await node.sh(evidence.STATUS)).stdout
-        try:
-            status = json.loads(printed)
-        except ValueError:
-            raise NodeError(f"{node.name}: the overlay's status cannot be read: {printed[-200:]!r}") from None
-        if not status.get("endpoint_address"):
-            raise NodeError(f"{node.name}: the endpoint has no address ({status.get('reason')})")
-        return status
-
     # -- trials -----------------------------------------------------------------------------------
 
     async def _trial(
-        self,
-        trial_id: int,
-        trial: PlannedTrial,
-        client: Node,
-        server: Node,
-        target: JSON,
-        variant: Variant,
-        before: Point,
-        wrong: str | None,
+        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None
     ) -> tuple[TrialResult, Point]:
+        client, server = ends.nodes
         tool = benchmarks.load(trial.tool)
         version = await self._version(tool, client)
         if self.fills_bucket:
             await self.shaper.fill_bucket()
-        argv = tool.client_argv(target["endpoint_address"], trial.parameters, trial.direction)
+        argv = tool.client_argv(ends.server_endpoint, trial.parameters, trial.direction)
         limit = tool.timeout(trial.parameters)
         started_at = now()
         self.store.start_trial(trial_id, started_at)
-        done = await client.sh(servers.in_endpoint(argv, limit), check=False, timeout=limit + 30)
-        after = await self._point(client, server, target, variant)
+        done, on_server = await proof.measure(
+            ends,
+            before,
+            servers.in_endpoint(argv, limit),
+            limit + 30,
+            tool.duration(trial.parameters),
+        )
+        after = await proof.point(ends)
 
         status, reason, samples = "ok", None, ()
         try:
             samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, trial.parameters))
         except ParseError as error:
             status, reason = "failed", str(error)
-        states = {
-            n.name: (before.states_after[n.name], after.states_before[n.name]) for n in (client, server)
-        }
+        states = proof.states_around(ends, before, after, on_server)
         said = [
             *(replace(item, phase="before") for item in before.evidence),
             *(replace(item, phase="after") for item in after.evidence),
             Evidence(client.name, "settings", "before", not wrong, {}, {}, wrong),
+            *proof.judge_health(ends, states),
         ]
-        mode = overlays.load(variant.overlay).modes[variant.key]
         # Plain traffic that a NIC segments passes the qdisc in super-packets, which it counts rightly and the
         # receiver's NIC does not.
-        if self.shaper.profile.segmented or (self.shaper.profile.tunnels_segmented and mode.header_bytes):
+        if self.shaper.profile.segmented or (
+            self.shaper.profile.tunnels_segmented and ends.mode.header_bytes
+        ):
             sender, receiver = (
                 (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
             )
-            accounting = evidence.judge_accounting(sender.name, *states[sender.name], *states[receiver.name])
+            around = [states[node.name][when] for node in (sender, receiver) for when in ("before", "after")]
+            accounting = evidence.judge_accounting(sender.name, *around)
             if accounting:
                 said.append(accounting)
         refuted = [f"{item.kind} {item.phase}, {item.node}: {item.reason}" for item in said if not item.ok]
@@ -247,10 +223,8 @@ class Runner:
             tool_version=version,
             samples=samples,
             node_state={
-                name: {"before": first, "after": last, "bucket_filled": self.fills_bucket}
-                if "bucket" in last
-                else {"before": first, "after": last}
-                for name, (first, last) in states.items()
+                name: state | ({"bucket_filled": self.fills_bucket} if "bucket" in state["after"] else {})
+                for name, state in states.items()
             },
             overlay_version=after.status.get("version"),
             overlay_mtu=after.status.get("overlay_mtu"),
@@ -267,47 +241,6 @@ class Runner:
     def _underlay_mtu(self, node: Node) -> int:
         """Bytes: the profile's, else the one that the node came with."""
         return self.shaper.profile.mtu or self._underlay_mtus[node.name]
-
-    async def _first_point(
-        self, client: Node, server: Node, target: JSON, variant: Variant, wanted: dict
-    ) -> Point:
-        """The proof before a pair's first trial, while the other node starts its servers: a second each."""
-        (found, status), _ = await asyncio.gather(
-            self._prove(client, target, variant), servers.start(server, wanted)
-        )
-        states = await self._states(client, server)
-        return Point(found, status, states, states)
-
-    async def _point(self, client: Node, server: Node, target: JSON, variant: Variant) -> Point:
-        """Counters first, then the probe with its own traffic, then counters again for the next trial."""
-        states = await self._states(client, server)
-        found, status = await self._prove(client, target, variant)
-        return Point(found, status, states, await self._states(client, server))
-
-    async def _prove(self, client: Node, target: JSON, variant: Variant) -> tuple[tuple[Evidence, ...], JSON]:
-        """What a probe from the client's node proved of the data path, and the overlay's own word there."""
-        mode = overlays.load(variant.overlay).modes[variant.key]
-        mtu = target["overlay_mtu"] or self._underlay_mtu(client)
-        printed = await client.sh(
-            evidence.probe_script(client.spec.underlay_interface, target["endpoint_address"], mtu, mode),
-            check=False,
-            timeout=60,
-        )
-        try:
-            probe = evidence.read_probe(printed.stdout)
-        except ValueError as error:
-            raise NodeError(f"{client.name}: {error}; {printed.stderr.strip()[-200:]}") from error
-        found = (
-            evidence.judge_status(client.name, mode, probe.status),
-            evidence.judge_wire(client.name, mode, probe),
-            evidence.judge_mtu(client.name, mtu, probe),
-        )
-        return found, probe.status
-
-    async def _states(self, *nodes: Node) -> dict[str, JSON]:
-        script = {node.name: evidence.state_script(node.spec.underlay_interface) for node in nodes}
-        printed = await asyncio.gather(*(node.sh(script[node.name]) for node in nodes))
-        return {n.name: evidence.read_state(d.stdout) for n, d in zip(nodes, printed, strict=True)}
 
     async def _version(self, tool: benchmarks.Benchmark, node: Node) -> str | None:
         """The tool's own words on its version, asked once per run."""

@@ -135,16 +135,30 @@ class Node:
             )
         return done
 
-    async def _in_shell(self, script: str) -> tuple[int, str, str]:
-        """Exit code, stdout, stderr of a script in the root shell that is kept open."""
+    async def look(self, script: str, *, timeout: float = 5) -> str | None:
+        """What a script of shell builtins prints, run by the open root shell itself: no process, no login.
+
+        For a node on which something is being measured. None where the shell is not open or busy, or the node is
+        slow: whoever looks must not disturb. The script may neither exit nor rely on variables.
+        """
+        if self._connection is None or self._shell is None or self._busy.locked():
+            return None
+        try:
+            async with self._busy:
+                _, out, _ = await asyncio.wait_for(self._in_shell(script, fork=False), timeout)
+        except (TimeoutError, asyncssh.Error, OSError, NodeError):
+            return None  # whatever is wrong shows in the command that comes next
+        return out
+
+    async def _in_shell(self, script: str, fork: bool = True) -> tuple[int, str, str]:
+        """Exit code, stdout, stderr of a script in the root shell that is kept open; fork: in a process of its own."""
         if self._shell is None:
             self._shell = await self._session("sh", asyncssh.PIPE)
         shell, self._shell = self._shell, None  # given back only when it is known to be idle
         # Random, so that no output can hold it.
         mark = f"={secrets.token_hex(8)}="
-        shell.stdin.write(
-            f"sh -c {shlex.quote(script)} </dev/null; printf '{mark}%s\\n' $?; echo '{mark}' >&2\n".encode()
-        )
+        command = f"sh -c {shlex.quote(script)}" if fork else f"{{\n{script}\n}}"
+        shell.stdin.write(f"{command} </dev/null; printf '{mark}%s\\n' $?; echo '{mark}' >&2\n".encode())
         try:
             (out, code), (err, _) = await asyncio.gather(
                 self._until(shell.stdout, mark.encode()), self._until(shell.stderr, mark.encode())

@@ -22,7 +22,7 @@ def test_goodput_is_theory_and_every_trial_has_its_proof(measured) -> None:
     for (found,) in goodputs:
         assert found == pytest.approx(theory.goodput_theory(100e6, 1500, 0), rel=0.01)
     kinds = measured.query("SELECT kind, min(ok) FROM evidence GROUP BY kind ORDER BY kind")
-    assert kinds == [(kind, 1) for kind in ("accounting", "mtu", "settings", "status", "wire")]
+    assert kinds == [(kind, 1) for kind in ("accounting", "mtu", "path", "settings", "status", "wire")]
 
 
 def test_results_say_that_the_kernel_is_shared(measured) -> None:

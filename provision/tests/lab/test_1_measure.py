@@ -32,12 +32,33 @@ def test_every_trial_is_ok_and_has_its_proof(measured) -> None:
     trials = measured.query("SELECT trial_id, overlay, mode, status, reason FROM trial")
     assert len(trials) == 6
     assert [(status, reason) for *_, status, reason in trials] == [("ok", None)] * 6
-    for trial_id, *_ in trials:
+    for trial_id, overlay, *_ in trials:
         rows = measured.query("SELECT kind, phase, ok FROM evidence WHERE trial_id = ?", trial_id)
         assert {(kind, phase) for kind, phase, _ in rows} >= {
-            (kind, phase) for kind in ("status", "wire", "mtu") for phase in ("before", "after")
+            (kind, phase) for kind in ("status", "wire", "path", "mtu") for phase in ("before", "after")
         } | {("settings", "before"), ("accounting", "after")}
         assert all(ok for *_, ok in rows)
+        assert (("health", "during", 1) in rows) == (overlay != "host")
+
+
+def test_what_carried_the_packets_was_the_modes_own(measured) -> None:
+    rows = measured.query("SELECT coalesce(mode, overlay), observed FROM evidence WHERE kind = 'path'")
+    words = {"host": "dev eth1 src", "fastdp": "SetTunnelAction{", "sleeve": " established sleeve mtu "}
+    for mode, observed in rows:
+        lines = json.loads(observed)["lines"]
+        assert lines and all(words[mode] in line for line in lines), lines
+
+
+def test_both_ends_pinged_and_their_daemons_were_seen_half_way(measured) -> None:
+    for kind, overlay in (("mtu", "host"), ("mtu", "weave"), ("health", "weave")):
+        nodes = measured.query(
+            "SELECT DISTINCT node FROM evidence WHERE kind = ? AND overlay = ? ORDER BY node", kind, overlay
+        )
+        assert nodes == [("node1",), ("node2",)]
+    rows = measured.query("SELECT observed FROM evidence WHERE kind = 'health'")
+    weavers = [json.loads(observed)["overlaylab-weave.service"] for (observed,) in rows]
+    assert all(len(one["before"]) == 1 and one["cpu_seconds"] > 0 for one in weavers)
+    assert any(one["during"] == one["before"] for one in weavers)
 
 
 def test_goodput_is_what_headers_leave(measured) -> None:

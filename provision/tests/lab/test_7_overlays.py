@@ -79,8 +79,9 @@ def test_every_trial_has_its_proof(measured, variant: Variant) -> None:
         rows = measured.query("SELECT kind, phase, ok FROM evidence WHERE trial_id = ?", trial_id)
         assert all(ok for *_, ok in rows)
         assert {(kind, phase) for kind, phase, _ in rows} >= {
-            (kind, phase) for kind in ("status", "wire", "mtu") for phase in ("before", "after")
+            (kind, phase) for kind in ("status", "wire", "path", "mtu") for phase in ("before", "after")
         }
+        assert (("health", "during", 1) in rows) == bool(overlays.units_of(variant))
 
 
 @pytest.fixture(scope="module")

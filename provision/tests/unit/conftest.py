@@ -25,6 +25,7 @@ def lab_store(tmp_path: Path, own_cache: Path):
 
 
 VARIABLES = [
+    "OVERLAY",
     "MODES",
     "ARGUMENTS",
     "PROFILE",

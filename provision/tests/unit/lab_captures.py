@@ -39,7 +39,13 @@ def printed(
     *frames: bytes,
     received: int = 3,
     over: str = "1 packets transmitted, 0 received, 100% packet loss",
+    path: str = "10.32.0.2 via 192.168.77.12",
     status="{}",
 ) -> str:
+    return _CUT.join([pinged_back(received, over), pcap(*frames), f"{path}\n", status])
+
+
+def pinged_back(received: int = 3, over: str = "1 packets transmitted, 0 received, 100% packet loss") -> str:
+    """What pings of the MTU print, and one of a byte more."""
     pings = f"3 packets transmitted, {received} received, 0% packet loss, time 100ms"
-    return _CUT.join([f"{pings}\n", f"{over}\n", pcap(*frames), status])
+    return f"{pings}\n{_CUT}{over}\n"

@@ -10,6 +10,7 @@ from lab_builders import cpu
 
 from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, InventoryNode
+from overlaylab.model import JSON
 from overlaylab.ssh import Completed
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -33,6 +34,8 @@ class FakeNode:
         self.log: list[str] = []
         self.stdin: list[str | bytes | None] = []
         self.connected = True
+        self.looked: Callable[[str], str | None] = lambda script: None
+        """What the open shell itself prints; as if it were busy, until a test says otherwise."""
 
     async def connect(self, timeout: float = 60) -> None:
         self.connected = True
@@ -56,6 +59,9 @@ class FakeNode:
         if check and done.exit_code != 0:
             raise NodeError(f"{self.name}: ended with {done.exit_code}: {done.stderr}")
         return done
+
+    async def look(self, script: str, *, timeout: float = 5) -> str | None:
+        return self.looked(script)
 
 
 class FakeNodes(Mapping[str, FakeNode]):
@@ -120,10 +126,16 @@ def qperf(latency_ns: int = 395_000) -> str:
     return "\n".join(lines) + "\n"
 
 
+UNIT = "overlaylab-weave.service"
+DAEMON = [412, "S", 1041]
+"""A process as `health.sample_script` lists it: number, state, start."""
+
+
 class Counters:
     """What `evidence.state_script` prints, call after call: `busy` of 100 ticks and `step` bytes each time.
 
-    rx: bytes that the NIC has received for each byte that the peer's qdisc has sent.
+    rx: bytes that the NIC has received for each byte that the peer's qdisc has sent. The units' daemon is process 412
+    and uses 0.1 s of CPU time from call to call, until `daemons` holds what a call shall find in its place.
     """
 
     def __init__(
@@ -131,10 +143,18 @@ class Counters:
     ) -> None:
         self.busy, self.step, self.rx, self.shaped = busy, step, rx, shaped
         self.calls = 0
+        self.daemons: dict[int, list] = {}
+        self.kept: JSON | None = None
+        """The sample that was kept while the last trial ran."""
+
+    def _units(self, n: int) -> JSON:
+        alive = self.daemons.get(n, [DAEMON])
+        return {UNIT: {"cpu_usec": n * 100_000, "processes": alive} if alive else None}
 
     def __call__(self, script: str) -> str:
         self.calls += 1
         n = self.calls
+        units = {"units": self._units(n), "units_during": self.kept} if '"units"' in script else {}
         root = {
             "kind": "htb" if self.shaped else "noqueue",
             "handle": "1:",
@@ -151,5 +171,6 @@ class Counters:
                 "tx_packets": n,
                 "rx_dropped": 0,
                 "qdisc": [root],
+                **units,
             }
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from lab_builders import inventory
-from lab_captures import echo, printed, udp
+from lab_captures import echo, pinged_back, printed, udp
 from lab_fakes import Counters, FakeNodes, iperf3, qperf
 
 from overlaylab import overlays
@@ -22,6 +22,7 @@ HOST, FASTDP, SLEEVE = Variant("host"), *overlays.select("weave", "fastdp,sleeve
 QUICK = load_suite("quick")
 LAB = inventory("a", "a")
 PROBE, STATUS, COUNTERS = "tcpdump -i", "overlay-status", "</proc/stat"
+PING_BACK = "ping -n -q"
 IPERF3, QPERF = "endpoint iperf3 --client", "endpoint qperf --listen_port 19765 --ip_port"
 PASSED = ProfileCheck("goodput", "node1", "node2", 95.6e6, 95.6e6, 0.956e6, "bit/s", "pass")
 FAILED = ProfileCheck("goodput", "node1", "node2", 95.6e6, 80e6, 0.956e6, "bit/s", "fail", "busy")
@@ -41,10 +42,10 @@ def status(variant: Variant, **changes) -> dict:
     return right | changes
 
 
-def probe(variant: Variant, *, received: int = 3, **changes) -> str:
+def probe(variant: Variant, *, received: int = 3, path: str = "a flow", **changes) -> str:
     """What a probe prints where all is well, but for `changes` in the status."""
     frame = echo() if variant == HOST else udp(bytes(50) + echo())
-    return printed(*[frame] * 6, received=received, status=json.dumps(status(variant, **changes)))
+    return printed(*[frame] * 6, received=received, path=path, status=json.dumps(status(variant, **changes)))
 
 
 class Lab:
@@ -61,6 +62,7 @@ class Lab:
             {
                 PROBE: lambda _: probe(self.current),
                 STATUS: lambda _: json.dumps(status(self.current)),
+                PING_BACK: pinged_back(),
                 COUNTERS: Counters(),
                 IPERF3: lambda _: iperf3(95e6),
                 QPERF: lambda _: qperf(395_000),

@@ -13,7 +13,8 @@ from overlaylab.cluster import check_routes, load_cluster, read_cluster
 from overlaylab.documents import parse_document
 from overlaylab.errors import UserError
 from overlaylab.inventory import load_inventory
-from overlaylab.overlays import check_ranges, read_overlay
+from overlaylab.overlay_ranges import check_ranges
+from overlaylab.overlays import read_overlay
 from overlaylab.profile import check_zones, load_profile, read_profile
 from overlaylab.suite import load_suite, read_suite
 

@@ -2,27 +2,34 @@
 
 import base64
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from lab_builders import cpu
-from lab_captures import echo, ip, pcap, printed, udp
+from lab_captures import echo, ip, pcap, pinged_back, printed, udp
 
 from overlaylab import overlays
 from overlaylab.evidence import (
     _CUT,
     MARKER,
+    Peer,
+    Pinged,
     Probe,
     idle_share,
     judge_accounting,
     judge_mtu,
+    judge_path,
     judge_status,
     judge_wire,
+    ping_back_script,
     probe_script,
     qdisc_bytes,
+    read_ping_back,
     read_probe,
     read_state,
+    state_script,
 )
 from overlaylab.model import Evidence
 from overlaylab.overlays import Mode, Wire
@@ -32,7 +39,8 @@ HOST = overlays.load("host").modes["host"]
 PLAIN = Mode("tunnel", "tunnel", False, {}, None, 50, Wire("udp port 6784", "visible"))
 SEALED = Mode("tunnel-encrypted", "tunnel", True, {}, None, 84, Wire("esp", "absent"))
 NATTED = Mode("nat", None, False, {}, None, 0, Wire("udp port 5199", "visible", "udp"))
-GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, status={})
+GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, path=("a flow",), status={})
+PEER = Peer("192.168.77.12", "10.32.0.2")
 
 
 # -- asking -----------------------------------------------------------------------------------------
@@ -43,9 +51,7 @@ GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, status={})
     [(PLAIN, "ping"), (NATTED, "/usr/local/lib/overlaylab/overlay-probe")],
 )
 def test_endpoints_are_asked_as_their_mode_declares(mode, command) -> None:
-    lines = [
-        line for line in probe_script("eth1", "192.168.77.12", 1500, mode).splitlines() if " -M do " in line
-    ]
+    lines = [line for line in probe_script("eth1", PEER, 1500, mode).splitlines() if " -M do " in line]
     assert [line.split(" -n ")[0] for line in lines] == [f"ip netns exec endpoint {command}"] * 2
     assert ["-s 1472 " in lines[0], "-s 1473 " in lines[1]] == [True, True]
 
@@ -54,19 +60,20 @@ def test_endpoints_are_asked_as_their_mode_declares(mode, command) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "received", "over", "bare"),
+    ("name", "received", "over", "bare", "peer"),
     [
-        ("bare-icmp", 3, False, 6),  # three pings and their replies
-        ("mtu-too-small", 3, True, 8),
-        ("mtu-too-large", 0, False, 0),  # the node itself refuses them
-        ("nobody-answers", 0, False, 0),  # nobody answers ARP either
+        ("bare-icmp", 3, False, 6, "10.9.0.1"),  # three pings and their replies
+        ("mtu-too-small", 3, True, 8, "10.9.0.1"),
+        ("mtu-too-large", 0, False, 0, "10.9.0.1"),  # the node itself refuses them
+        ("nobody-answers", 0, False, 0, "10.9.0.9"),  # nobody answers ARP either
     ],
 )
-def test_recorded_probes(name, received, over, bare) -> None:
+def test_recorded_probes(name, received, over, bare, peer) -> None:
     probe = read_probe((FIXTURES / f"{name}.out").read_text())
     assert (probe.received, probe.over_mtu_passes) == (received, over)
     assert (probe.encapsulated, probe.bare_icmp) == (0, bare)
     assert probe.marked == min(bare, 6)  # the longer ping carries no marker
+    assert probe.path == (f"{peer} dev eth1 src 10.9.0.2 uid 0 \\    cache",)
     assert probe.status["overlay"] == "host"
 
 
@@ -101,7 +108,7 @@ def test_what_crossed_the_underlay_is_counted(frames, encapsulated, bare, marked
     ],
 )
 def test_replies_are_what_pings_summary_says(text, received) -> None:
-    probe = read_probe(_CUT.join([text, text, pcap(), "{}"]))
+    probe = read_probe(_CUT.join([text, text, pcap(), "", "{}"]))
     assert (probe.received, probe.over_mtu_passes) == (received, received > 0)
 
 
@@ -111,8 +118,9 @@ def test_replies_are_what_pings_summary_says(text, received) -> None:
         "",
         "sh: tcpdump: not found",
         _CUT.join(["3 packets transmitted, 3 received", ""]),
-        _CUT.join(["", "", pcap(), "curl: (7) Failed to connect"]),
-        _CUT.join(["", "", pcap(), ""]),
+        _CUT.join(["", "", pcap(), "{}"]),  # before overlay-path
+        _CUT.join(["", "", pcap(), "", "curl: (7) Failed to connect"]),
+        _CUT.join(["", "", pcap(), "", ""]),
     ],
 )
 def test_a_probe_that_did_not_get_to_its_end_is_an_error(text) -> None:
@@ -132,9 +140,43 @@ def test_a_capture_that_was_cut_is_an_error_or_what_is_left_of_it(kept) -> None:
 
 
 def test_a_capture_that_never_began_shows_nothing() -> None:
-    probe = read_probe(_CUT.join(["3 packets transmitted, 3 received", "", "\n", "{}"]))
+    probe = read_probe(_CUT.join(["3 packets transmitted, 3 received", "", "\n", "", "{}"]))
     assert (probe.encapsulated, probe.bare_icmp, probe.marked) == (0, 0, 0)
     assert not judge_wire("node1", PLAIN, probe).ok
+
+
+# -- what carries it --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("printed_path", "lines"),
+    [
+        ("a\n  b \n\n", ("a", "b")),
+        ("", ()),
+        ("\n \n", ()),
+    ],
+)
+def test_a_path_is_kept_line_by_line_and_may_not_be_empty(printed_path, lines) -> None:
+    probe = read_probe(printed(path=printed_path))
+    assert probe.path == lines
+    reason = None if lines else "no route, entry, tunnel or flow to 10.32.0.2 at 192.168.77.12"
+    assert judge_path("node1", PEER, probe) == Evidence(
+        "node1", "path", "converge", bool(lines),
+        {"underlay": "192.168.77.12", "endpoint": "10.32.0.2"}, {"lines": list(lines)}, reason,
+    )  # fmt: skip
+
+
+def test_the_path_is_asked_for_after_the_pings_and_before_the_status() -> None:
+    script = probe_script("eth1", PEER, 1376, PLAIN)
+    ping, path, status = (
+        script.index(text)
+        for text in (
+            "-s 1348 -p 6f7665726c61796c61622d70726f6f66 10.32.0.2\n",
+            "\n/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2\n",
+            "\n/usr/local/lib/overlaylab/overlay-status\n",
+        )
+    )
+    assert ping < path < status
 
 
 # -- the overlay's own word -------------------------------------------------------------------------
@@ -248,6 +290,30 @@ def test_mtu(received, over, reason) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("received", "over", "right"),
+    [(3, "1 transmitted, 0 received", True), (0, "1 transmitted, 1 received", False)],
+)
+def test_the_servers_node_pings_back(received, over, right) -> None:
+    """A reply proves nothing of its own direction: it has no DF, whatever the request had."""
+    pinged = read_ping_back(pinged_back(received, over))
+    assert pinged == Pinged(received, not right)
+    assert judge_mtu("node2", 1376, pinged).ok == right
+
+
+def test_pings_back_carry_no_marker_and_df() -> None:
+    script = ping_back_script("10.32.0.1", 1376, PLAIN)
+    assert script.count("ip netns exec endpoint ping -n -q ") == script.count("-M do ") == 2
+    assert "-s 1348 10.32.0.1\n" in script and "-s 1349 10.32.0.1 " in script
+    assert MARKER.hex() not in script
+
+
+@pytest.mark.parametrize("text", ["", "sh: ping: not found\n", "3 packets transmitted, 3 received"])
+def test_pings_back_that_did_not_get_to_their_end_are_an_error(text) -> None:
+    with pytest.raises(ValueError, match="stopped early"):
+        read_ping_back(text)
+
+
 # -- accounting -------------------------------------------------------------------------------------
 
 
@@ -343,7 +409,21 @@ def test_a_node_of_one_rate_has_no_bucket() -> None:
 def test_where_the_card_switches_the_endpoint_is_looked_at():
     """On the node's own interface nothing of it is to be seen."""
     bare = Mode("sr-iov", None, False, {}, None, 0, Wire("icmp", "visible", device="vf0"))
-    script = probe_script("eth1", "10.63.2.1", 1500, bare)
+    script = probe_script("eth1", PEER, 1500, bare)
     assert "ip netns exec endpoint tcpdump -i vf0 -n" in script
     assert "tcpdump -i eth1" not in script
-    assert "tcpdump -i eth1 -n" in probe_script("eth1", "10.32.0.2", 1376, PLAIN)
+    assert "tcpdump -i eth1 -n" in probe_script("eth1", PEER, 1376, PLAIN)
+
+
+def test_a_nodes_state_holds_the_samples_of_its_units_and_none_without() -> None:
+    """The script itself, on this machine: lo has all that it reads."""
+    printed = subprocess.run(
+        ["sh", "-c", state_script("lo", ["overlaylab-absent.service"])],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    state = read_state(printed)
+    assert state["units"] == {}
+    assert "units_during" in state
+    assert "units" not in state_script("lo")

@@ -54,13 +54,22 @@ async def test_each_trial_is_stored_with_its_proof(lab_store) -> None:
     assert bench.evidence(f"trial_id = {trial_id}") == [
         ("status", "before", 1, None),
         ("wire", "before", 1, None),
+        ("path", "before", 1, None),
+        ("mtu", "before", 1, None),
         ("mtu", "before", 1, None),
         ("status", "after", 1, None),
         ("wire", "after", 1, None),
+        ("path", "after", 1, None),
+        ("mtu", "after", 1, None),
         ("mtu", "after", 1, None),
         ("settings", "before", 1, None),
+        ("health", "during", 1, None),
+        ("health", "during", 1, None),
         ("accounting", "after", 1, None),
     ]
+    sides = "SELECT node FROM _evidence WHERE trial_id = ? AND kind = ? AND phase <> 'before' ORDER BY 1"
+    for kind, nodes in (("mtu", ["node1", "node2"]), ("health", ["node1", "node2"]), ("path", ["node1"])):
+        assert [n for (n,) in bench.store.db.execute(sides, (trial_id, kind))] == nodes
     (row,) = bench.rows(
         "SELECT argv, exit_code, tool_version, overlay_version, overlay_mtu, underlay_mtu, duration"
         f" FROM _trial WHERE trial_id = {trial_id}"

@@ -11,7 +11,17 @@ import pytest
 from lab_builders import Namespace, inventory
 from lab_fakes import Completed, FakeNodes
 
-from overlaylab import cpu, evidence, overlays, shaping_readback, shaping_scripts, shaping_tc
+from overlaylab import (
+    cpu,
+    evidence,
+    health,
+    mtu_probe,
+    overlay_live,
+    overlays,
+    shaping_readback,
+    shaping_scripts,
+    shaping_tc,
+)
 from overlaylab.errors import NodeError
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
@@ -354,7 +364,8 @@ ip address add 10.9.0.1/24 dev ovl; ip link set ovl up
 ip -n endpoint address add 10.9.0.2/24 dev ethwe; ip -n endpoint link set ethwe up; ip -n endpoint link set lo up
 mount -t tmpfs tmpfs /usr/local/lib; mkdir /usr/local/lib/overlaylab
 printf '#!/bin/sh\\necho {}' >/usr/local/lib/overlaylab/overlay-status
-chmod +x /usr/local/lib/overlaylab/overlay-status
+printf '#!/bin/sh\necho to $1 and $2' >/usr/local/lib/overlaylab/overlay-path
+chmod +x /usr/local/lib/overlaylab/overlay-*
 """
 
 
@@ -372,9 +383,12 @@ def test_a_probe_sees_every_ping_on_the_wire(node: Namespace, address, mtu, rece
         pytest.skip("takes tcpdump")
     node.sh(ENDPOINT)
     mode = overlays.load("host").modes["host"]
-    probe = evidence.read_probe(node.sh(evidence.probe_script("ovl", address, mtu, mode)))
+    probe = evidence.read_probe(
+        node.sh(evidence.probe_script("ovl", evidence.Peer(address, address), mtu, mode))
+    )
     assert (probe.received, probe.over_mtu_passes, probe.bare_icmp) == (received, over, bare)
     assert (probe.marked, probe.encapsulated) == (min(bare, 6), 0)
+    assert probe.path == (f"to {address} and {address}",)
 
 
 # -- style ------------------------------------------------------------------------------------------
@@ -399,10 +413,16 @@ def scripts() -> dict[str, str]:
         "clear": shaping_scripts.clear_script("eth1"),
         "readback": shaping_readback.readback_script("eth1"),
         "state": evidence.state_script("eth1"),
+        "state-units": evidence.state_script("eth1", ["a.service", "b.service"]),
+        "ping-back": evidence.ping_back_script("10.32.0.1", 1376, overlays.load("host").modes["host"]),
+        "sampled": health.sampled_meanwhile("iperf3 --version", ["a.service", "b.service"], 2.5),
+        "live": overlay_live.script(["a.service"], [("192.168.77.12", "10.32.0.2")]),
+        "fragments": mtu_probe.fragments_script("ip netns exec endpoint ping", "10.32.0.2", 1376),
     }
+    peer = evidence.Peer("192.168.77.12", "10.32.0.2")
     for name in overlays.names():
         for key, mode in overlays.load(name).modes.items():
-            found[f"probe-{name}-{key}"] = evidence.probe_script("eth1", "10.32.0.2", 1376, mode)
+            found[f"probe-{name}-{key}"] = evidence.probe_script("eth1", peer, 1376, mode)
     return found
 
 

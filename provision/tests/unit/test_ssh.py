@@ -209,6 +209,30 @@ async def test_a_command_leaves_nothing_to_the_next(node: Node) -> None:
     assert first.splitlines()[1] == "unset"
 
 
+async def test_a_look_runs_in_the_open_shell_itself(node: Node, sshd: Sshd) -> None:
+    shell = (await node.sh("echo $PPID")).stdout
+    assert (
+        await node.look("echo $$; read -r line && echo never") == shell
+    )  # it reads no input, the next command least
+    assert (await node.sh("echo right")).stdout == "right\n"
+    assert len(sshd.commands) == 1
+
+
+async def test_who_only_looks_opens_nothing_and_waits_for_nobody(node: Node, sshd: Sshd) -> None:
+    assert await node.look("echo seen") is None  # not connected
+    await node.connect()
+    assert await node.look("echo seen") is None  # no shell yet
+    assert sshd.commands == []
+    await node.sh("true")
+    busy = asyncio.create_task(node.sh("sleep 0.3"))
+    await asyncio.sleep(0.1)
+    assert await node.look("echo seen") is None
+    await busy
+    assert await node.look("echo seen") == "seen\n"
+    assert await node.look("sleep 30", timeout=0.1) is None
+    assert (await node.sh("echo right")).stdout == "right\n"  # in another shell
+
+
 async def test_a_shell_that_is_busy_keeps_nobody_waiting(node: Node, sshd: Sshd) -> None:
     started = time.monotonic()
     long = asyncio.create_task(node.sh("sleep 30", timeout=60))

@@ -23,7 +23,7 @@ NAMESPACES = {"image", "lab", "profile", "results", "test", "bench", "docs"}
 
 SAY = """#!/bin/sh
 printf '%s\\n' "$*"
-for name in PROFILE PROFILES GROUP CLUSTER SUITE OVERLAYS MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
+for name in PROFILE PROFILES GROUP CLUSTER SUITE OVERLAY OVERLAYS MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
     eval "printf '%s=%s\\n' $name \\"\\$$name\\""
 done
 exit ${FAIL:-0}
@@ -191,6 +191,20 @@ def test_values_are_no_shell_text(lab, tmp_path) -> None:
             {"PROFILE": "azure-a1", "CLUSTER": "pair"},
         ),
         (["profile:clear"], "profile clear", {"CLUSTER": "pair"}),
+        (
+            ["lab:mtu", "OVERLAY=weave", "MODES=fastdp", "ARGUMENTS=overlay_weave_mtu=1410", "PROFILE=none"],
+            "mtu",
+            {"OVERLAY": "weave", "MODES": "fastdp", "ARGUMENTS": "overlay_weave_mtu=1410", "PROFILE": "none"}
+            | {"CLUSTER": "pair"},
+        ),
+        (["lab:mtu", "INVENTORY=hosts.yml"], "mtu", {"CLUSTER": "pair", "INVENTORY": "hosts.yml"}),
+        (["lab:explain"], "explain", {"CLUSTER": "pair"}),
+        (
+            ["lab:explain", "OVERLAY=weave", "CLUSTER=trio"],
+            "explain",
+            {"OVERLAY": "weave", "CLUSTER": "trio"},
+        ),
+        (["docs:overlays"], "docs overlays", {}),
         (["doctor"], "doctor", {}),
         (["setup"], "setup", {}),
     ],

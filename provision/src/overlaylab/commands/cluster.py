@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import click
 from rich.console import Console
@@ -30,7 +31,25 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
     return named.make(name, cluster, say, **limits)
 
 
-_cluster = click.option(
+def provider_there(cluster: str, asked: str | None, inventory: str | None):
+    """The provider of nodes that exist: SSH hosts where an inventory is named, else as `provider_of`."""
+    if not inventory:
+        return provider_of(cluster, asked)
+    from overlaylab.providers.hosts import Hosts
+
+    return Hosts(Path(inventory), say)
+
+
+async def are_up(provider) -> bool:
+    """Whether commands can be run on the nodes as they are; SSH hosts are taken to be up."""
+    if provider.name == "hosts":
+        return True
+    if not (provider.folder / "inventory.yml").exists():
+        return False
+    return set((await provider.status()).values()) == {"running"}
+
+
+cluster_option = click.option(
     "--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Which of vagrant/clusters."
 )
 provider_option = click.option(
@@ -40,6 +59,8 @@ provider_option = click.option(
     help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: as they were made.",
 )
 
+inventory_option = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
+
 
 @click.group()
 def command() -> None:
@@ -47,7 +68,7 @@ def command() -> None:
 
 
 @command.command()
-@_cluster
+@cluster_option
 @provider_option
 def up(cluster: str, asked: str | None) -> None:
     """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
@@ -58,7 +79,7 @@ def up(cluster: str, asked: str | None) -> None:
 
 
 @command.command()
-@_cluster
+@cluster_option
 @provider_option
 def status(cluster: str, asked: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
@@ -103,7 +124,7 @@ def status(cluster: str, asked: str | None) -> None:
 
 
 @command.command()
-@_cluster
+@cluster_option
 @provider_option
 @click.argument("node")
 @click.argument("remote_command", nargs=-1)
@@ -136,7 +157,7 @@ def ssh_argv(node: InventoryNode, folder) -> list[str]:
 
 
 @command.command()
-@_cluster
+@cluster_option
 @provider_option
 def down(cluster: str, asked: str | None) -> None:
     """Switch the nodes off. Their snapshots stay: the next lab:up takes seconds."""
@@ -185,7 +206,7 @@ def destroy(keep_cache: bool) -> None:
 
 
 @command.command()
-@_cluster
+@cluster_option
 def validate(cluster: str) -> None:
     """Let Vagrant check the Vagrantfile with this cluster, for libvirt and for VirtualBox's block alike."""
     from overlaylab import image

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from overlaylab import overlay_tasks
+from overlaylab import overlay_pages, overlay_tasks, paths
 from overlaylab.progress import say
 
 
@@ -15,6 +15,7 @@ def command() -> None:
 
 @command.command()
 def overlays() -> None:
-    """Write the tasks lab:<overlay>: needed when a role is new or calls itself otherwise."""
-    overlay_tasks.path().write_text(overlay_tasks.text(), encoding="utf-8")
-    say(f"written: {overlay_tasks.path().name}")
+    """Write the tasks lab:<overlay> and docs/overlays.md: needed when a role is new, or what it says of itself."""
+    for about in (overlay_tasks, overlay_pages):
+        about.path().write_text(about.text(), encoding="utf-8")
+        say(f"written: {about.path().relative_to(paths.ROOT)}")

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 
 from overlaylab import lock, profile, profile_checks, profile_table, shaper, shaping_scripts
-from overlaylab.commands.cluster import provider_of, provider_option
+from overlaylab.commands.cluster import cluster_option, inventory_option, provider_of, provider_option
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES
@@ -20,10 +20,6 @@ from overlaylab.shaper import Shaper
 from overlaylab.tier_calibration_command import calibrate
 
 _profile = click.option("--profile", "name", envvar="PROFILE", required=True, help="Which of profiles/.")
-_cluster = click.option(
-    "--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs."
-)
-_inventory = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
 @click.group()
@@ -56,9 +52,9 @@ def show(name: str) -> None:
 
 @command.command()
 @_profile
-@_cluster
+@cluster_option
 @provider_option
-@_inventory
+@inventory_option
 def apply(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
     """Put a profile in force on nodes that are up. Applying it twice changes nothing."""
 
@@ -77,9 +73,9 @@ def apply(name: str, cluster: str, asked: str | None, inventory: str | None) -> 
 
 @command.command()
 @_profile
-@_cluster
+@cluster_option
 @provider_option
-@_inventory
+@inventory_option
 def verify(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
     """Apply a profile and prove it: what one node sends is counted at the other. Exit code 1 if it fails."""
     verdicts = []
@@ -96,9 +92,9 @@ def verify(name: str, cluster: str, asked: str | None, inventory: str | None) ->
 
 
 @command.command()
-@_cluster
+@cluster_option
 @provider_option
-@_inventory
+@inventory_option
 def clear(cluster: str, asked: str | None, inventory: str | None) -> None:
     """Take any profile away: `none` leaves no trace."""
 
