@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from overlaylab import paths, progress
+from overlaylab.daemon_sources import Patched, copy_files, copy_patched, patched, pinned
 from overlaylab.documents import Document, load_document, shown, unknown
 from overlaylab.errors import UserError
 
@@ -32,17 +33,23 @@ _FORMAT = "1"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What is built. version: as the module's makers write it, ``2.6.5``."""
+    """What is built. version: as the module's makers write it, ``2.6.5``; patched: modules built from patched copies."""
 
     name: str
     folder: Path
     source: Document
     version: str
+    patched: tuple[Patched, ...] = ()
 
     @property
     def binaries(self) -> dict[str, str]:
         """{binary: Go package}."""
         return self.source.data["binaries"]
+
+    @property
+    def files(self) -> dict[str, str]:
+        """{file: its path in the module}: what the daemons read, unchanged."""
+        return self.source.data.get("files", {})
 
 
 def names() -> tuple[str, ...]:
@@ -56,23 +63,24 @@ def load_recipe(name: str) -> Recipe:
         raise unknown("NAME", f"must be a recipe in {shown(RECIPES)}/", name, names())
     folder = RECIPES / name
     source = load_document(folder / "build.yml", SCHEMA)
-    module = source.data["module"]
-    pinned = re.search(rf"^\s*(?:require\s+)?{re.escape(module)} (v\S+)", _read(folder / "go.mod"), re.M)
-    if pinned is None:
+    module, go_mod = source.data["module"], _read(folder / "go.mod")
+    version = pinned(go_mod, module)
+    if version is None:
         raise source.error(
             "module",
             rule="must be required in the go.mod beside it",
             seen=f'"{module}"',
             fix=f"Name a module of {shown(folder / 'go.mod')}.",
         )
-    return Recipe(name, folder, source, pinned[1].removeprefix("v").removesuffix("+incompatible"))
+    version = source.data.get("version") or version.removeprefix("v").removesuffix("+incompatible")
+    return Recipe(name, folder, source, version, patched(source, go_mod))
 
 
 def ensure(name: str) -> dict[str, Any]:
     """The daemons of an overlay, built if they are not in the cache. Raises UserError.
 
     Returns the build's manifest: name, version, key, go, and ``binaries``:
-    {binary: {"path", "archive" (gzip of it), "sha256" (of the binary), "bytes"}}, paths as text.
+    {binary or file: {"path", "archive" (gzip of it), "sha256" (of the binary), "bytes"}}, paths as text.
     """
     recipe, go = load_recipe(name), _go_version()
     key = build_key(recipe, go)
@@ -114,7 +122,7 @@ def _folder(recipe: Recipe, key: str) -> Path:
 def build_key(recipe: Recipe, go: str) -> str:
     """SHA-256 in hex over everything that decides what comes out: sources, recipe, compiler."""
     digest = hashlib.sha256(f"{_FORMAT} {go} {recipe.source.digest}".encode())
-    for pin in ("go.mod", "go.sum"):
+    for pin in ("go.mod", "go.sum", *(module.patch.name for module in recipe.patched)):
         digest.update(hashlib.sha256(_read(recipe.folder / pin).encode()).digest())
     return digest.hexdigest()
 
@@ -153,6 +161,7 @@ def _build(recipe: Recipe, go: str, key: str, done: Path) -> None:
     (work / "out").mkdir(parents=True)
     for pin in ("go.mod", "go.sum"):
         shutil.copy(recipe.folder / pin, work / pin)
+    copy_patched(recipe.name, recipe.patched, work, environment(recipe))
     process = subprocess.run(
         arguments(recipe),
         cwd=work,
@@ -165,10 +174,13 @@ def _build(recipe: Recipe, go: str, key: str, done: Path) -> None:
     )
     if process.returncode:
         raise _build_error(recipe, process.stdout, work)
-    binaries = {}
     for name, package in recipe.binaries.items():
         # `go build` names a binary after the last element of its package.
-        path = (work / "out" / package.rsplit("/", 1)[-1]).rename(work / name)
+        (work / "out" / package.rsplit("/", 1)[-1]).rename(work / name)
+    copy_files(recipe.name, recipe.source.data["module"], recipe.files, work, environment(recipe))
+    binaries = {}
+    for name in (*recipe.binaries, *recipe.files):
+        path = work / name
         archive = path.with_name(f"{name}.gz")
         with path.open("rb") as plain, gzip.GzipFile(archive, "wb", compresslevel=6, mtime=0) as packed:
             shutil.copyfileobj(plain, packed, 1 << 20)
@@ -177,7 +189,8 @@ def _build(recipe: Recipe, go: str, key: str, done: Path) -> None:
         binaries[name] = {"sha256": digest, "bytes": path.stat().st_size}
     manifest = {"name": recipe.name, "version": recipe.version, "key": key, "go": go, "binaries": binaries}
     (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
-    shutil.rmtree(work / "out")
+    for folder in ("out", *(module.folder for module in recipe.patched)):
+        shutil.rmtree(work / folder)
     shutil.rmtree(done, ignore_errors=True)
     work.rename(done)
 

@@ -68,6 +68,10 @@ _COMMANDS = {
     "xt:mark": "iptables-nft -A OUTPUT -m mark --mark 0x1/0x1",
     "xt:policy": "iptables-nft -A OUTPUT -m policy --dir out --pol none",
     "xt:u32": "iptables-nft -A OUTPUT -p udp -m u32 --u32 12=0x100100",
+    "xt:rpfilter": "iptables-nft -t raw -A PREROUTING -m rpfilter --invert",
+    # A kernel that has sets says that there is none of the name; making one would take a tool of its own.
+    "xt:set": "said=$(iptables-nft -A OUTPUT -m set --match-set tried src 2>&1)"
+    """ || case $said in *"doesn't exist"*) ;; *) echo "$said" >&2; false ;; esac""",
     "fs:overlay": "mount -t tmpfs tried /tmp && cd /tmp && mkdir a b c d"
     " && mount -t overlay tried -o lowerdir=a,upperdir=b,workdir=c d",
 }
@@ -152,7 +156,7 @@ def _judge(code: int, said: str) -> Found:
     if code == 0:
         return Found(WORKS)
     # 127: the shell found no such program (POSIX 2.8.2). A refusal is about rights, not about the kernel.
-    refused = ("not permitted", "permission denied", "must be root", "must be superuser")
+    refused = ("not permitted", "permission denied", "must be root", "must be superuser", "can't open socket")
     if code == 127 or any(words in said.lower() for words in refused):
         return Found(UNTRIED, said)
     return Found(ABSENT, said or f"exit code {code}")

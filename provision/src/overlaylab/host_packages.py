@@ -42,7 +42,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     ),
     "reaching the nodes": ("openssh-client", "iperf3"),
     "testing what nodes are told": ("ethtool", "iputils-ping", "tcpdump"),
-    "building overlay daemons": ("gcc", "libc6-dev", "libpcap-dev"),
+    "building overlay daemons": ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
 """What each package is for: said to the operator before sudo is used."""
 
@@ -71,6 +71,7 @@ PROGRAMS = (
     "ssh",
     "iperf3",
     "gcc",
+    "patch",
 )
 """What has to be in the path on a system without apt, where packages have other names."""
 

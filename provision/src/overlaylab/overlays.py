@@ -85,6 +85,7 @@ class Overlay:
     ports: what a firewall between the nodes must let through, ``6783/tcp``.
     daemons: recipes of provision/daemons/ that it takes; builds_on: overlays whose role it uses, with their recipes.
     units: systemd units of its daemons. mtu_argument_of: ``endpoint`` or ``underlay``. control_plane, policy: for the docs (overlay.schema.json).
+    enforces_policy: whether its role installs overlay-policy, which allows and denies traffic to the endpoints.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Overlay:
     mtu_argument_of: str
     control_plane: str | None
     policy: str | None
+    enforces_policy: bool
     source: Document = field(repr=False, compare=False)
 
     def variant(self, key: str) -> Variant:
@@ -191,6 +193,7 @@ def read_overlay(path: Path) -> Overlay:
         mtu_argument_of=data.get("mtu_argument_of", "endpoint"),
         control_plane=data.get("control_plane"),
         policy=data.get("policy"),
+        enforces_policy=data.get("enforces_policy", False),
         source=document,
     )
 

@@ -18,7 +18,8 @@ def test_tools_are_found_by_their_files() -> None:
     for tool in base.tools():
         benchmark = base.load(tool)
         assert benchmark.tool == tool
-        assert benchmark.version_argv()[0] == tool
+        # A program of the lab's own has the version of what runs it.
+        assert benchmark.version_argv()[0] == ("python3" if tool == "connect" else tool)
         assert benchmark.directions[0] == base.CLIENT_TO_SERVER
         for schema in benchmark.parameters["properties"].values():
             assert "description" in schema or "enum" in schema

@@ -17,6 +17,11 @@ from overlaylab.errors import UserError
 GO = """#!/bin/sh
 # Stands in for go: `go version`, and `go build … -o out/ PACKAGE…`, which writes a file for each package.
 [ "$1" != version ] || { echo "go version go1.27.3 linux/amd64"; exit 0; }
+# `go mod download -json MODULE@VERSION` and `go list -m -f {{.Dir}} MODULE`: one module in a folder beside the calls.
+case $1 in
+mod) echo "$GONOSUMDB $GOFLAGS $*" >>"$GO_CALLS"; printf '{"Sum":"%s","Dir":"%s"}\n' "$(cat "$GO_CALLS.sum")" "$GO_CALLS.module"; exit 0 ;;
+list) echo "$GO_CALLS.module"; exit 0 ;;
+esac
 echo "$CGO_ENABLED $GOFLAGS $*" >>"$GO_CALLS"
 [ ! -e "$GO_CALLS.fails" ] || { cat "$GO_CALLS.fails"; exit 1; }
 for word; do case $word in example.org/*) echo "made of $word" >"out/${word##*/}" ;; esac; done
@@ -86,6 +91,116 @@ def test_a_build_is_checked_by_digest_and_made_once(recipes, own_cache):
         "0 -mod=readonly -modcacherw build -trimpath -buildvcs=false -tags one two "
         "-ldflags -s -w -X main.version=1.2.3 -o out/ example.org/net/cmd/netd example.org/net/cni"
     ]
+
+
+SUM = "h1:" + "A" * 43 + "="
+PATCH = """--- a/types.go
++++ b/types.go
+@@ -1,3 +1,3 @@
+ package api
+
+-const Backend Kind = "nft"
++const Backend = "nft"
+"""
+
+
+@pytest.fixture
+def patched(recipes: Path) -> Path:
+    """The recipe `net` with a file out of its module, and with a module that it patches."""
+    module = Path(os.environ["GO_CALLS"] + ".module")
+    module.mkdir()
+    (module / "types.go").write_text('package api\n\nconst Backend Kind = "nft"\n')
+    (module / "net.cfg.template").write_text("for {{.Node}}\n")
+    Path(os.environ["GO_CALLS"] + ".sum").write_text(SUM)
+    (recipes / "build.yml").write_text(
+        BUILD + f"files: {{net.cfg: net.cfg.template}}\n"
+        f"patched:\n- {{module: example.org/api, sum: '{SUM}', patch: api.patch}}\n"
+    )
+    (recipes / "api.patch").write_text(PATCH)
+    with (recipes / "go.mod").open("a") as file:
+        file.write("\nrequire example.org/api v0.0.0-2025\n\nreplace example.org/api => ./api\n")
+    return recipes
+
+
+def test_a_patched_module_is_built_from_a_copy(patched, monkeypatch):
+    seen = {}
+    real = daemons.copy_patched
+
+    def look(name, modules, work, environment):
+        real(name, modules, work, environment)
+        seen["copy"] = (work / "api" / "types.go").read_text()
+
+    monkeypatch.setattr(daemons, "copy_patched", look)
+    folder = Path(daemons.ensure("net")["binaries"]["netd"]["path"]).parent
+    assert seen["copy"] == 'package api\n\nconst Backend = "nft"\n'
+    module = Path(os.environ["GO_CALLS"] + ".module")
+    assert (module / "types.go").read_text() == 'package api\n\nconst Backend Kind = "nft"\n'
+    assert calls()[0] == "example.org/api -modcacherw mod download -json example.org/api@v0.0.0-2025"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "go.mod", "go.sum", "manifest.json", "net-cni", "net-cni.gz", "net.cfg", "net.cfg.gz", "netd", "netd.gz",
+    ]  # fmt: skip
+
+
+def test_files_of_a_module_are_brought_like_its_binaries(patched):
+    about = daemons.ensure("net")["binaries"]["net.cfg"]
+    assert Path(about["path"]).read_text() == "for {{.Node}}\n"
+    assert about["sha256"] == hashlib.sha256(b"for {{.Node}}\n").hexdigest()
+    assert gzip.decompress(Path(about["archive"]).read_bytes()) == b"for {{.Node}}\n"
+
+
+def test_another_patch_is_another_build(patched):
+    first = daemons.ensure("net")["key"]
+    (patched / "api.patch").write_text(PATCH + "\n")
+    assert daemons.ensure("net")["key"] != first
+
+
+def test_a_patch_that_does_not_fit_is_named(patched):
+    (patched / "api.patch").write_text(PATCH.replace("Kind", "Sort"))
+    with pytest.raises(UserError, match=r"api\.patch does not fit example\.org/api v0\.0\.0-2025: .*FAILED"):
+        daemons.ensure("net")
+    assert not daemons.cached("net")
+
+
+def test_another_module_than_was_patched_is_refused(patched):
+    Path(os.environ["GO_CALLS"] + ".sum").write_text(SUM.replace("A", "B"))
+    with pytest.raises(
+        UserError, match=r"is not the module that the recipe patches .*h1:BBB.*Expected h1:AAA"
+    ):
+        daemons.ensure("net")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("go.mod", "=> ./api", "=> example.org/fork v1.0.0", "must be required, and replaced with a folder"),
+        ("go.mod", "require example.org/api v0.0.0-2025", "", "must be required, and replaced with a folder"),
+        ("build.yml", "api.patch", "other.patch", "must be a file beside it"),
+        ("build.yml", SUM, "h1:short", "sum"),
+        ("build.yml", "api.patch", "../api.patch", "patch"),
+    ],
+)
+def test_a_wrong_patch_is_named_before_anything_is_built(patched, file, old, new, told):
+    path = patched / file
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(UserError) as wrong:
+        daemons.ensure("net")
+    assert told in str(wrong.value)
+    assert calls() == []
+
+
+def test_a_file_that_the_module_lacks_is_named(patched):
+    (Path(os.environ["GO_CALLS"] + ".module") / "net.cfg.template").unlink()
+    with pytest.raises(
+        UserError, match=r"net\.cfg\.template cannot be read in example\.org/net \(No such file"
+    ):
+        daemons.ensure("net")
+
+
+def test_the_makers_name_of_a_version_counts(recipes):
+    (recipes / "build.yml").write_text(BUILD + "version: 1.3.0+20250813\n")
+    assert daemons.ensure("net")["version"] == "1.3.0+20250813"
+    assert "-X main.version=1.3.0+20250813" in calls()[0]
 
 
 @pytest.mark.parametrize("file", ["build.yml", "go.mod", "go.sum"])
