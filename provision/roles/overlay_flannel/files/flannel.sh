@@ -1,0 +1,37 @@
+# Sourced by the start scripts of overlays whose data path is Flannel's, after common.sh, etcd.sh and the settings.
+# shellcheck shell=sh disable=SC2034,SC2154
+flannel=/usr/local/lib/overlaylab/flannel
+flannel_run=/run/overlaylab/flannel
+flannel_unit=overlaylab-flannel.service
+
+# Flanneld's errors; the rest of its journal is long.
+flannel_words() {
+    journalctl --no-pager --quiet --unit $flannel_unit --lines 40 --output cat | grep '^[EF][0-9]' | tail -n 3
+}
+
+# Gives flanneld its configuration and starts it. Where it does not get ready, prints the cause on stderr and fails.
+flannel_start() {
+    # The reset goes by it; the settings may be new already.
+    echo "$RANGE" >"$state/network"
+    need_module br_netfilter
+    case $MODE in
+        vxlan | ipip | wireguard) need_module "$MODE" ;;
+        udp) need_module tun ;;
+    esac
+    # Every node writes the same; the first has to be there before flanneld asks.
+    answer=$(etcdctl --endpoints "$ENDPOINTS" --command-timeout 10s put /coreos.com/network/config \
+        "{\"Network\":\"$RANGE\",\"Backend\":{\"Type\":\"$MODE\"}}" 2>&1) ||
+        { echo "etcd did not take flannel's configuration: $answer" >&2; return 1; }
+    systemctl start $flannel_unit || { echo "flanneld did not get ready: $(flannel_words)" >&2; return 1; }
+}
+
+# Attaches the endpoint through the CNI plugin flannel, and prints its answer. Arguments: the interface, what else
+# the plugin passes to the one that it delegates to (JSON without braces), folders with plugins besides Flannel's.
+flannel_attach() {
+    conf='{"type":"flannel","cniVersion":"0.3.1","name":"cbr0","subnetFile":"'$flannel_run'/subnet.env",
+        "dataDir":"'$flannel_run'/cni","ipam":{"dataDir":"'$flannel_run'/networks"},
+        "delegate":{'${MTU:+"\"mtu\":$MTU,"}$2'}}'
+    # An address from an attempt that failed would be in the way.
+    [ ! -e $flannel_run/networks ] || cni DEL "$conf" "$1" "$flannel:$3" >/dev/null || :
+    cni ADD "$conf" "$1" "$flannel:$3"
+}
