@@ -289,6 +289,7 @@ def test_a_swarm_that_cannot_be_joined_names_manager_and_port(swarm, engine, mon
         raise engine.Refused("Timeout was reached before node joined.")
 
     monkeypatch.setattr(engine, "call", refuse)
+    monkeypatch.setattr(swarm, "joined_late", lambda: False)
     monkeypatch.setattr(subprocess, "run", lambda *command, **options: None)
     swarm.keep(swarm.TOKEN, "SWMTKN-1-x")
     with pytest.raises(SystemExit):
@@ -297,3 +298,34 @@ def test_a_swarm_that_cannot_be_joined_names_manager_and_port(swarm, engine, mon
     assert "the swarm's manager at 192.168.77.11:2377 cannot be joined" in said
     assert "2377/tcp blocked: Timeout was reached before node joined." in said
     assert "SWMTKN" not in said
+
+
+def test_a_slow_node_joins_behind_the_scenes(swarm, engine, monkeypatch):
+    states = iter(["pending", "active"])
+
+    def answer(method, path, body=None):
+        if path == "/swarm/join":
+            raise engine.Refused("Timeout was reached before node joined. The attempt will continue.")
+        return {"Swarm": {"LocalNodeState": next(states)}}
+
+    monkeypatch.setattr(engine, "call", answer)
+    monkeypatch.setattr(swarm.time, "sleep", lambda seconds: None)
+    swarm.keep(swarm.TOKEN, "SWMTKN-1-x")
+    swarm.attach(WORKER)
+    assert Path(swarm.JOINED).read_text() == swarm.digest("SWMTKN-1-x")
+    assert list(states) == []
+
+
+def test_a_container_is_started_again_where_the_network_is_not_known_yet(swarm, engine, monkeypatch):
+    refusals = ["network overlaylab not found", "attaching to network failed: context deadline exceeded"]
+
+    def run(host_config):
+        if refusals:
+            raise engine.Refused(refusals.pop(0))
+        return {"Id": "a"}
+
+    monkeypatch.setattr(engine, "run", run)
+    monkeypatch.setattr(swarm.time, "sleep", lambda seconds: None)
+    assert swarm.run_when_known() == {"Id": "a"}
+    # The container that could not be started holds the name.
+    assert swarm.asked == [("/containers/endpoint?force=1", None)] * 2
