@@ -70,7 +70,7 @@ def test_the_path_is_the_route_to_the_block_and_its_rule(romana: Scripts) -> Non
     romana.tool(
         "ip",
         """case $* in
-            "-o route show table 10 match 10.64.0.8 via 192.168.94.12") echo "10.64.0.8/29 via 192.168.94.12 dev eth1" ;;
+            "-o route show table 10 match 10.64.0.8") echo "10.64.0.8/29 via 192.168.94.12 dev eth1" ;;
             rule*) echo "32765: from all lookup romana" ;;
         esac""",
     )
