@@ -54,6 +54,14 @@ async def test_an_mtu_that_passes_in_one_direction_only_voids(bench, back, reaso
     assert bench.outcomes() == [("void", f"mtu before, node2: {reason}; mtu after, node2: {reason}")] * 2
 
 
+async def test_a_ping_that_gets_lost_is_looked_at_once_more(bench) -> None:
+    answers = iter([pinged_back(2)])
+    bench.lab.nodes["node2"].answers[PING_BACK] = lambda _: next(answers, pinged_back(3))
+    await bench.run()
+    assert bench.outcomes() == [("ok", None)] * 2
+    assert len([s for s in bench.lab.nodes["node2"].log if PING_BACK in s]) == 4
+
+
 async def test_packets_that_nothing_is_known_to_carry_void(bench) -> None:
     bench.lab.client.answers[PROBE] = lambda _: probe(FASTDP, path="")
     await bench.run()
