@@ -122,7 +122,7 @@ class Hosts:
 
     async def _check_tools(self, variants: Sequence[Variant]) -> None:
         """Refuse hosts that lack a command that measuring or an overlay needs."""
-        wanted = {*TOOLS, *benchmarks.tools()}
+        wanted = {*TOOLS, *(benchmarks.load(name).version_argv()[0] for name in benchmarks.tools())}
         for variant in variants:
             wanted |= {*overlays.load(variant.overlay).needs.commands}
         script = f"for c in {' '.join(sorted(wanted))}; do command -v $c >/dev/null || echo $c; done"
