@@ -1,6 +1,8 @@
 """Calico's scripts on a node: what the status says, what carries packets, which rules and routes a reset deletes.
 
-What tools print is recorded from them (fixtures/calico).
+BIRD's template is Calico's own, and the lines of birdc and of BIRD's routes have the form that BIRD 1.6.8 and
+iproute2 6.1 print. The endpoint's address, VXLAN's route and its entry are written by hand: no run on nodes has been
+recorded yet.
 """
 
 import json
@@ -37,7 +39,7 @@ def recorded(name: str) -> str:
 
 
 class Node:
-    """A node's tools, each a script that prints what it is told; the underlay is lo, with its MTU of 65536."""
+    """A node's tools, each a script that prints what it is told; the underlay is lo."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
