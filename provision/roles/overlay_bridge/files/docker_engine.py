@@ -42,12 +42,13 @@ class Silent(Exception):
     """The daemon does not answer."""
 
 
-def fail(problem):
-    """End with what went wrong, and with what the daemon said last."""
+def fail(problem, *, said=True):
+    """End with what went wrong, and with what the daemon said last where that has to do with it."""
     print(f"overlay-start: {problem}", file=sys.stderr)
     sys.stderr.flush()
-    journal = ("journalctl", "--no-pager", "--quiet", "--unit", UNIT, "--lines", "5", "--output", "cat")
-    subprocess.run(journal, stdout=sys.stderr, check=False)
+    if said:
+        journal = ("journalctl", "--no-pager", "--quiet", "--unit", UNIT, "--lines", "2", "--output", "cat")
+        subprocess.run(journal, stdout=sys.stderr, check=False)
     sys.exit(1)
 
 
@@ -143,7 +144,8 @@ def start(options):
     if theirs:
         fail(
             f"Docker runs on this node already ({theirs[0]} exists), and two would undo each other's rules: "
-            "stop it with `systemctl stop docker.socket docker` and delete docker0"
+            "stop it with `systemctl stop docker.socket docker` and delete docker0",
+            said=False,
         )
     record()
     os.makedirs(FOLDER, mode=0o755, exist_ok=True)
