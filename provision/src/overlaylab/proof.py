@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from overlaylab import evidence, health, overlays
@@ -151,24 +150,24 @@ async def measure(
     """
     ours, theirs = (list(before.states_after[node.name].get("units", ())) for node in ends.nodes)
     script = health.sampled_meanwhile(command, ours, expected / 2)
-    over = asyncio.Event()
-    looking = asyncio.create_task(_look(ends.server, theirs, expected / 2, over))
+    looks = False
+
+    async def look() -> str | None:
+        nonlocal looks
+        await asyncio.sleep(expected / 2)
+        looks = True
+        return await ends.server.look(health.sample_script(theirs))
+
+    looking = asyncio.create_task(look()) if theirs else None
     try:
         done = await ends.client.sh(script, check=False, timeout=limit)
     finally:
-        over.set()
-        seen = await looking
-    return done, seen
-
-
-async def _look(node: Node, units: Sequence[str], after: float, over: asyncio.Event) -> JSON | None:
-    if not units:
-        return None
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(over.wait(), after)
-        return None
-    printed = await node.look(health.sample_script(units))
-    return None if printed is None else json.loads(printed)
+        if looking and not looks:
+            looking.cancel()
+        if looking:  # not `await looking`, which would hand a Ctrl-C on to it
+            await asyncio.wait([looking])
+    printed = looking.result() if looking and not looking.cancelled() else None
+    return done, None if printed is None else json.loads(printed)
 
 
 def states_around(

@@ -77,6 +77,15 @@ def test_encrypted_flows_are_sealed_by_a_policy(tools) -> None:
     assert tools.asked()[-1] == "-o xfrm policy list dir out"
 
 
+def test_sleeves_path_is_its_established_connection(tools) -> None:
+    ours = f"{PEER}:6783 established sleeve mtu 1438 sleeve 02:77:c0:a8:4d:0c(node2)"
+    theirs = "192.168.77.1:6783 established sleeve mtu 1438 sleeve 02:77:c0:a8:4d:01(node1)"
+    tools.answer("curl", f"{theirs}\n{ours}\n")
+    assert tools.lines("weave", settings=weave("sleeve")) == [ours]
+    tools.answer("curl", ours.replace("established", "pending"))
+    assert tools.lines("weave", settings=weave("sleeve")) == []
+
+
 @pytest.mark.parametrize("mode", ["fastdp", "sleeve"])
 def test_a_daemon_that_does_not_answer_leaves_nothing(tools, mode) -> None:
     tools.answer("curl", "")

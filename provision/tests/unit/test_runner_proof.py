@@ -153,6 +153,24 @@ async def test_a_daemon_that_dies_in_the_middle_voids_even_if_it_is_back(bench, 
     assert bench.outcomes() == [("void", reason)] * 2
 
 
+async def test_an_interruption_while_a_trial_ends_is_not_lost_to_the_look_at_the_server(
+    bench, monkeypatch
+) -> None:
+    """The run is cancelled in the moment between the trial's end and the end of what looks at the server's node."""
+    inner = bench.lab.client.sh
+    running = asyncio.current_task()
+
+    async def sh(script: str, **options):
+        done = await inner(script, **options)
+        if IPERF3 in script:
+            asyncio.get_running_loop().call_soon(running.cancel)
+        return done
+
+    monkeypatch.setattr(bench.lab.client, "sh", sh)
+    with pytest.raises(asyncio.CancelledError):
+        await bench.run()
+
+
 async def test_a_client_without_daemons_is_run_as_it_is_and_nobody_asks_for_health(lab_store) -> None:
     bench = Bench(lab_store, variants=(HOST,), blocks=1)
     await bench.run()
