@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 
 from overlaylab import evidence, health, overlays
@@ -57,6 +57,13 @@ async def find_ends(client: Node, server: Node, variant: Variant, underlay_mtu: 
     ours, theirs = await asyncio.gather(_status(client), _status(server))
     mtu = theirs["overlay_mtu"] or underlay_mtu
     return Ends(variant, client, server, ours["endpoint_address"], theirs["endpoint_address"], mtu)
+
+
+async def endpoints(nodes: Iterable[Node]) -> dict[str, str]:
+    """{node: its endpoint's address}. NodeError where an overlay does not say."""
+    asked = list(nodes)
+    told = await asyncio.gather(*map(_status, asked))
+    return {node.name: status["endpoint_address"] for node, status in zip(asked, told, strict=True)}
 
 
 async def _status(node: Node) -> JSON:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from overlaylab import evidence, profile_checks, proof, servers, shaper
+from overlaylab import evidence, overlays, profile_checks, proof, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
@@ -125,6 +125,7 @@ class Runner:
         started = time.monotonic()
         entered = await self.provider.enter(variant)
         self.clock.reverts.append(entered.revert)
+        self.shaper.endpoints = await self._bare_endpoints(variant)
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
         began = time.monotonic()
         self.clock.setup += began - started
@@ -151,6 +152,13 @@ class Runner:
             time.monotonic() - started - in_trials,
         )
         await self.provider.renew()
+
+    async def _bare_endpoints(self, variant: Variant) -> dict[str, str]:
+        """{node: address on the overlay} where the underlay sees those; with one peer, all that leaves goes there."""
+        mode = overlays.load(variant.overlay).modes[variant.key]
+        if mode.header_bytes or len(self.nodes) < 3:
+            return {}
+        return await proof.endpoints(self.nodes.values())
 
     def _servers(self, cell: list[tuple[int, PlannedTrial]]) -> dict:
         wanted = {}

@@ -70,6 +70,7 @@ class Shaper:
     cpu: holds the nodes to vCPUs and quota; None: nobody does, which only a test may want.
     baseline: {pair of node names: RTT in s without the delay that is added}, measured once per run on this
     accelerator: a profile's latency is a target, and only what lacks to it is added. See `calibrate`.
+    endpoints: {node name: address on the overlay}, where its packets cross the underlay without another header.
     """
 
     nodes: Nodes
@@ -78,12 +79,13 @@ class Shaper:
     machine: Callable[[], tuple[int, int]] | None = host_checks.read_stat
     baseline: dict[frozenset[str], float] = field(default_factory=dict)
     idle: dict[frozenset[str], float] = field(default_factory=dict)
+    endpoints: dict[str, str] = field(default_factory=dict)
 
     def told(self, name: str) -> shaping.NodeShaping:
         """What the node's underlay interface is told."""
         inventory = self.nodes.inventory
         spec = next(node for node in inventory.nodes if node.name == name)
-        return shaping.node_shaping(self.profile, inventory, spec, self.baseline)
+        return shaping.node_shaping(self.profile, inventory, spec, self.baseline, self.endpoints)
 
     async def apply(self) -> dict[str, bool]:
         """Put the profile in force on every node; {node: whether that changed anything}."""

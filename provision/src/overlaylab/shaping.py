@@ -31,13 +31,22 @@ BURST_TIME = 0.008
 
 @dataclass(frozen=True)
 class PeerClass:
-    """What traffic towards one other node gets. delay, jitter: seconds, one way; loss: ratio."""
+    """What traffic towards one other node gets. delay, jitter: seconds, one way; loss: ratio.
+
+    endpoint: the overlay's address on that node, where packets to it cross the underlay as they are.
+    """
 
     node: str
     address: str
     delay: float
     jitter: float
     loss: float
+    endpoint: str | None = None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Outer destination addresses by which its traffic is known."""
+        return (self.address,) if self.endpoint in (None, self.address) else (self.address, self.endpoint)
 
     @property
     def impaired(self) -> bool:
@@ -125,9 +134,16 @@ def applied_delay(target_rtt: float | None, baseline_rtt: float) -> float:
 
 
 def node_shaping(
-    profile: Profile, inventory: Inventory, node: InventoryNode, baseline_rtt: Mapping[frozenset[str], float]
+    profile: Profile,
+    inventory: Inventory,
+    node: InventoryNode,
+    baseline_rtt: Mapping[frozenset[str], float],
+    endpoints: Mapping[str, str] | None = None,
 ) -> NodeShaping:
-    """What `node` is told. baseline_rtt: {pair of node names: RTT in s without a profile}."""
+    """What `node` is told.
+
+    baseline_rtt: {pair of node names: RTT in s without a profile}. endpoints: {node name: address on the overlay}.
+    """
     delays = {
         peer: applied_delay(
             profile.rtt(node.zone, peer.zone), baseline_rtt.get(frozenset((node.name, peer.name)), 0.0)
@@ -143,6 +159,7 @@ def node_shaping(
             # A delay of nothing has nothing to vary.
             jitter=profile.jitter if delay else 0.0,
             loss=profile.loss,
+            endpoint=(endpoints or {}).get(peer.name),
         )
         for peer, delay in delays.items()
     )

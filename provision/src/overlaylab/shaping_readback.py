@@ -105,9 +105,10 @@ def _peers(shaping: NodeShaping, qdiscs: list[Mapping[str, Any]], filters: str) 
         limit = fifos.get(f"{minor:x}:" if peer.impaired else name)
         if queues and limit not in queues:
             problems.append(f"the queue to {peer.node} holds {limit} bytes, not {queues[0]}")
-        flow = led.get(f"{int(IPv4Address(peer.address)):08x}")
-        if flow != name:
-            problems.append(f"traffic to {peer.node} is led to class {flow}, not {name}")
+        for address in peer.addresses:
+            flow = led.get(f"{int(IPv4Address(address)):08x}")
+            if flow != name:
+                problems.append(f"traffic to {peer.node} ({address}) is led to class {flow}, not {name}")
     return problems
 
 

@@ -2,7 +2,7 @@
 
 One mechanism for one peer and for many: HTB at the root, one class with the node's cap, below it one class per
 peer with a netem leaf for that peer's delay, and a byte-bounded fifo as the queue. Filters choose the class by
-the outer destination address.
+the outer destination address: the peer's own, and its endpoint's where an overlay adds no header.
 """
 
 from __future__ import annotations
@@ -40,9 +40,10 @@ def tc_batch(shaping: NodeShaping) -> str:
                 f"qdisc add dev {device} parent 1:{minor:x} handle {minor:x}: {_netem(peer)} limit {NETEM_LIMIT}"
             )
         lines.append(f"qdisc add {_fifo(shaping, number, rate)}")
-        lines.append(
-            f"filter add dev {device} parent 1: protocol ip prio 10 u32 match ip dst {peer.address}/32 flowid 1:{minor:x}"
-        )
+        lines += [
+            f"filter add dev {device} parent 1: protocol ip prio 10 u32 match ip dst {address}/32 flowid 1:{minor:x}"
+            for address in peer.addresses
+        ]
     if shaping.exempt_ssh:
         # The operator's way in: neither capped nor delayed, whatever the profile says.
         lines += [

@@ -95,6 +95,7 @@ class Shaper:
         self.profile = profile
         self.checks = [PASSED]
         self.filled = 0
+        self.endpoints: dict[str, str] = {}
         self.problems: dict[str, list[str]] = {"node1": [], "node2": []}
 
     async def fill_bucket(self) -> None:

@@ -28,6 +28,18 @@ async def test_each_variant_is_entered_once_for_all_pairs(bench) -> None:
     assert bench.rows("SELECT DISTINCT client_node, server_node FROM result ORDER BY 1, 2") == PAIRS
 
 
+async def test_endpoints_are_told_to_the_profile_where_nothing_encapsulates(bench) -> None:
+    told = {}
+
+    async def apply() -> dict[str, list[str]]:
+        told[bench.lab.current] = bench.shaper.endpoints
+        return bench.shaper.problems
+
+    bench.shaper.apply_and_read_back = apply
+    await bench.run()
+    assert told == {HOST: dict.fromkeys(("node1", "node2", "node3"), "10.32.0.2"), FASTDP: {}}
+
+
 async def test_servers_are_started_for_each_pair_on_its_own_server(bench) -> None:
     await bench.run()
     started = {n.name: sum("systemd-run" in script for script in n.log) for n in bench.lab.nodes.values()}

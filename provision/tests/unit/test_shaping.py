@@ -164,7 +164,14 @@ CHANGED = {
     "exempt_ssh": 22,
     "restored": False,
 }
-PEER_CHANGED = {"node": "node3", "address": "192.168.77.13", "delay": 0.0003, "jitter": 1e-5, "loss": 0.01}
+PEER_CHANGED = {
+    "node": "node3",
+    "address": "192.168.77.13",
+    "delay": 0.0003,
+    "jitter": 1e-5,
+    "loss": 0.01,
+    "endpoint": "10.50.0.2",
+}
 
 
 def test_digest_names_everything_that_is_applied() -> None:

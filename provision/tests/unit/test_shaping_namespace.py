@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -157,6 +158,28 @@ def test_the_cap_holds_for_traffic_to_several_zones_at_once(node: Namespace) -> 
     sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
     # 8 ms of burst at the start, for the cap and for each zone, and what comes out of the queues at the end.
     assert sent * 8 <= 10e6 * (seconds + 0.1)
+
+
+def test_each_zone_has_what_goes_to_its_endpoint_where_nothing_encapsulates(node: Namespace) -> None:
+    lab = inventory("a", "b", "c")
+    tier = replace(load_profile("azure-a1"), within_zone=None, between_zones={})
+    shaped = node_shaping(tier, lab, lab.nodes[0], {}, {"node2": "10.50.0.2", "node3": "10.50.0.3"})
+    node.sh(shaping_scripts.apply_script(shaped))
+    assert read_back(node, shaped) == []
+    node.sh(
+        """
+        ip address add 10.50.0.1/24 dev eth1
+        read -r mac </sys/class/net/peer/address
+        for n in 2 3; do ip neighbour add 10.50.0.$n lladdr "$mac" dev eth1; done
+        ping -q -c 3 -i 0.01 -W 0.1 10.50.0.3 || :
+        """
+    )
+    counted = node.sh("tc -s class show dev eth1")
+    sent = {
+        flow: int(packets)
+        for flow, packets in re.findall(r"class htb 1:(1\w) parent.*\n Sent \d+ bytes (\d+) pkt", counted)
+    }
+    assert sent == {"10": 0, "11": 3}
 
 
 FLOOD = """

@@ -55,7 +55,7 @@ def test_netems_microseconds_are_near_enough() -> None:
         ),
         (
             {"peers": (replace(PEER, delay=0.000482, address="192.168.77.13"),)},
-            ["traffic to node2 is led to class None, not 1:10"],
+            ["traffic to node2 (192.168.77.13) is led to class None, not 1:10"],
         ),
         ({"queue": 0.01}, ["the queue to node2 holds 250000 bytes, not 125000"]),
         ({"ingress": True}, ["what comes in is held to None bit/s, not 100000000"]),
@@ -85,7 +85,7 @@ def test_a_node_that_was_not_shaped_lacks_everything() -> None:
         "traffic to node2 may use None bit/s, not 100000000",
         "traffic to node2 is delayed by 0.0 s, not 0.000482",
         "the queue to node2 holds None bytes, not 250000",
-        "traffic to node2 is led to class None, not 1:10",
+        "traffic to node2 (192.168.77.12) is led to class None, not 1:10",
     ]
 
 
@@ -93,6 +93,15 @@ def test_three_peers_without_delay() -> None:
     peers = tuple(PeerClass(f"node{n}", f"192.168.77.1{n}", 0.0, 0.0, 0.0) for n in (2, 3, 4))
     shaped = replace(IN_FORCE, rate=5e6, burst=5000, peers=peers)
     assert readback_problems(shaped, recorded("three-peers-5mbit", shaped)) == []
+
+
+def test_an_endpoint_that_no_filter_knows_is_named() -> None:
+    peers = tuple(PeerClass(f"node{n}", f"192.168.77.1{n}", 0.0, 0.0, 0.0) for n in (2, 3, 4))
+    bare = (*peers[:2], replace(peers[2], endpoint="10.50.0.4"))
+    shaped = replace(IN_FORCE, rate=5e6, burst=5000, peers=bare)
+    assert readback_problems(shaped, recorded("three-peers-5mbit", shaped)) == [
+        "traffic to node4 (10.50.0.4) is led to class None, not 1:12"
+    ]
 
 
 def test_two_rates_and_metered_ingress() -> None:

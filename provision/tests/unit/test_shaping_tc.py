@@ -7,7 +7,7 @@ from test_shaping import A1, PEER, told
 
 from overlaylab.inventory import Inventory
 from overlaylab.profile import load_profile
-from overlaylab.shaping import NodeShaping
+from overlaylab.shaping import NodeShaping, node_shaping
 from overlaylab.shaping_tc import rate_batch, tc_batch
 
 TWO_RATES = replace(A1, rate=972e6, sustained=125e6, bucket=1e9, mtu=9001)
@@ -28,6 +28,17 @@ def test_batch_of_azure_a1_on_a_pair() -> None:
 
 def test_nothing_is_said_where_nothing_is_shaped() -> None:
     assert tc_batch(told(load_profile("none"))) == ""
+
+
+def test_what_crosses_the_underlay_as_it_is_is_led_by_the_endpoints_address_too() -> None:
+    lab = inventory("a", "b", "c")
+    endpoints = {"node1": "10.50.0.1", "node2": "192.168.77.12", "node3": "10.50.0.3"}
+    lines = tc_batch(node_shaping(A1, lab, lab.nodes[0], {}, endpoints)).splitlines()
+    assert [line.split(" ip dst ")[1] for line in lines if line.startswith("filter")] == [
+        "192.168.77.12/32 flowid 1:10",
+        "192.168.77.13/32 flowid 1:11",
+        "10.50.0.3/32 flowid 1:11",
+    ]
 
 
 def rates(shaped: NodeShaping) -> list[str]:
