@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab_turns import pass_over
 
 from overlaylab import lock, paths, requirements
 from overlaylab.model import Variant
@@ -23,6 +24,10 @@ from overlaylab.providers import Provider, named
 
 TIER = "azure-a0"
 """5 Mbit/s: little enough for an emulated CPU that is also busy with something else."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    pass_over(items)
 
 
 class Lab:

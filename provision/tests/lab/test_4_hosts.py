@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from overlaylab import netstate
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 
 
+@pytest.mark.turn("elsewhere")
 def test_weave_on_ssh_hosts(nodes, lab_in, tmp_path) -> None:
     nodes.clean()
     before = {n: netstate.normalise(json.loads(t)) for n, t in nodes.sh(netstate.COLLECT).items()}

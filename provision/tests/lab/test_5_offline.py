@@ -31,6 +31,7 @@ def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.turn("elsewhere")
 def test_the_lab_runs_with_every_registry_unreachable(lab_in) -> None:
     assert shutil.which("vagrant")
     lab = lab_in(BLOCKS="1", MODES="fastdp", **UNREACHABLE)

@@ -19,7 +19,7 @@ from overlaylab.providers import named
 from overlaylab.shaper import Shaper
 
 TWO_RATES = varied(
-    load_profile("aws-t2.small"), "small", rate=40e6, sustained=4e6, bucket=4e5, within_zone=None, quota=0.5
+    load_profile("aws-t2.small"), "small", rate=40e6, sustained=4e6, bucket=4e5, within_zone=None, quota=0.8
 )
 FLOOD = """
 import socket, time
@@ -42,6 +42,7 @@ def states(nodes) -> dict:
     return found
 
 
+@pytest.mark.turn("tiers")
 def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
     nodes.clean()
     before = states(nodes)
@@ -52,7 +53,7 @@ def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
         assert await tier.apply() == {"node1": True, "node2": True}
         assert await tier.apply() == {"node1": False, "node2": False}
         assert shaper.problems(await tier.apply_and_read_back()) is None
-        assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.5)
+        assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.8)
         node = provider.nodes["node1"]
         full = read_state((await node.sh(state_script("eth1"))).stdout)["bucket"]
         assert (full["empty"], full["level_now"]) == (False, pytest.approx(4e5, rel=0.05))
@@ -85,6 +86,7 @@ def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
     }
 
 
+@pytest.mark.turn("tiers")
 def test_a_reboot_keeps_the_profile(nodes) -> None:
     nodes.clean()
 
@@ -107,7 +109,7 @@ def test_a_reboot_keeps_the_profile(nodes) -> None:
                         break
                 node.drop()
                 await asyncio.sleep(1)
-        assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.5)
+        assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.8)
         script = shaping_scripts.apply_script(tier.told("node1"))
         assert (await node.sh(script)).stdout == "unchanged\n"
 
@@ -150,6 +152,7 @@ def test_three_zones() -> None:
         assert check.measured >= 2 * one_way, check
 
 
+@pytest.mark.turn("tiers")
 def test_two_tiers_in_one_table(lab_in, quickest) -> None:
     lab = lab_in(BLOCKS="1", SCALE="0.2", PROFILES="azure-a0,azure-a1", **quickest)
     lab.environment.pop("PROFILE")

@@ -7,12 +7,12 @@ OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these.
 from __future__ import annotations
 
 import os
-import subprocess
 
 import pytest
+from lab_turns import turn
 from test_3_roles import states
 
-from overlaylab import ansible, netstate, overlays, paths, requirements, shaping_scripts
+from overlaylab import ansible, netstate, overlays, requirements, shaping_scripts
 from overlaylab.model import Variant
 from overlaylab.profile import load_profile
 
@@ -33,12 +33,6 @@ def families() -> list[tuple[Variant, ...]]:
 
 
 WANTED = os.environ.get("OVERLAYLAB_MODES", "")
-
-
-def turn() -> int:
-    """Counts up with every commit."""
-    argv = ["git", "-C", str(paths.ROOT), "rev-list", "--count", "HEAD"]
-    return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
 
 
 def chosen() -> tuple[Variant, ...]:

@@ -198,9 +198,9 @@ def test_variants_have_names_for_people() -> None:
     assert measure.variant_name(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
 
 
-def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_only(
-    monkeypatch, own_cache
-) -> None:
+@pytest.fixture
+def removed(monkeypatch, own_cache) -> list[str]:
+    """What is removed, of a machine with nodes of `pair` (VMs and containers) and of a cluster without a file."""
     removed: list[str] = []
 
     class Fake:
@@ -227,12 +227,28 @@ def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_
     monkeypatch.setattr(virsh, "remove_pool", remove_pool)
     for name in ("pair", "deleted"):  # the second has no file in vagrant/clusters any more
         (own_cache / "clusters" / name / "vagrant").mkdir(parents=True)
+    return removed
+
+
+def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_only(
+    removed, own_cache
+) -> None:
     with cluster_lock("hosts", "measuring weave"):  # of an inventory: it has no file in vagrant/clusters
         pass
     result = lab("cluster", "destroy")
     assert result.exit_code == 0, result.exception
     assert removed == ["forgotten deleted", "pair", "pair", "pool overlaylab-test"]
     assert not own_cache.exists()
+
+
+def test_a_cluster_is_destroyed_alone(removed, own_cache) -> None:
+    result = lab("cluster", "destroy", "--cluster", "pair")
+    assert (result.exit_code, removed) == (0, ["pair", "pair"])
+    removed.clear()
+    result = lab("cluster", "destroy", "--cluster", "three-zones")
+    assert (result.exit_code, removed) == (0, [])
+    assert "there are no nodes of cluster three-zones" in result.output
+    assert own_cache.exists()
 
 
 def test_destroying_needs_libvirt_only_where_it_has_nodes(monkeypatch, own_cache) -> None:

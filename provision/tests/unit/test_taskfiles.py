@@ -250,7 +250,8 @@ def test_removing_everything_asks_first(task) -> None:
     assert done.returncode != 0
     assert "cluster destroy" not in done.stdout
     lines = task("--yes", "lab:destroy", "KEEP_CACHE=1").stdout.splitlines()
-    assert "cluster destroy" in lines and "KEEP_CACHE=1" in lines
+    assert "cluster destroy" in lines and "KEEP_CACHE=1" in lines and "CLUSTER=" in lines
+    assert "CLUSTER=pair" in task("--yes", "lab:destroy", "CLUSTER=pair").stdout.splitlines()
 
 
 def test_this_checkout_has_its_own_lab() -> None:

@@ -171,7 +171,10 @@ def down(cluster: str, asked: str | None) -> None:
 @click.option(
     "--keep-cache", envvar="KEEP_CACHE", is_flag=True, help="Keep the cache folder: images, tools, builds."
 )
-def destroy(keep_cache: bool) -> None:
+@click.option(
+    "--cluster", envvar="CLUSTER", default="", help="Remove the nodes of this cluster, and nothing else."
+)
+def destroy(keep_cache: bool, cluster: str) -> None:
     """Remove everything that was made outside the checkout: nodes, networks, storage pool, cache folder,
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
     from overlaylab import host_access, host_packages, host_services
@@ -179,8 +182,9 @@ def destroy(keep_cache: bool) -> None:
     from overlaylab.vagrant import pool
 
     asleep = host_services.libvirt_error()
+    removed: list[str] = []
     for provider in named.NAMES:
-        made = named.clusters_of(provider)
+        made = [name for name in named.clusters_of(provider) if cluster in ("", name)]
         if made and provider == "libvirt" and asleep:
             raise UserError(
                 "libvirt", "must run for its nodes to be removed", seen=asleep,
@@ -189,7 +193,12 @@ def destroy(keep_cache: bool) -> None:
         for name in made:
             with lock.cluster_lock(name, "removing nodes"):
                 asyncio.run(named.remove(provider, name, say))
+            removed.append(name)
             say(f"cluster {name} ({provider}): nodes, what they kept, and their networks removed")
+    if cluster:
+        if not removed:
+            say(f"there are no nodes of cluster {cluster}")
+        return
     if asleep is None:
         asyncio.run(virsh.remove_pool(pool()))
         for service in host_services.stop_services():
