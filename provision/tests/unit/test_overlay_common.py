@@ -182,6 +182,29 @@ def test_a_plugin_that_is_nowhere_is_named(tmp_path):
     assert done.stdout == f"there is no CNI plugin flannel in {tmp_path}/one\n"
 
 
+@pytest.mark.parametrize(
+    ("folders", "asked"),
+    [
+        (["lib/modules/6.1"], "macvlan numdummies=0\n"),
+        (["lib/modules/6.1", "sys/module/macvlan"], ""),
+        # A container: none of its kernel's modules are there to be loaded, and macvlan may well be built in.
+        (["lib/modules"], ""),
+    ],
+)
+def test_modules_are_asked_for_where_the_node_has_its_kernels(tmp_path, folders, asked):
+    for name in folders:
+        (tmp_path / name).mkdir(parents=True, exist_ok=True)
+    log = tmp_path / "asked"
+    log.touch()
+    script = (COMMON / "common.sh").read_text()
+    script = script.replace('"/sys/module', f'"{tmp_path}/sys/module').replace(
+        '"/lib/modules', f'"{tmp_path}/lib/modules'
+    )
+    fakes = f'uname() {{ echo 6.1; }}\nmodprobe() {{ echo "$@" >>{log}; }}'
+    subprocess.run(["sh", "-euc", f"{script}\n{fakes}\nneed_module macvlan numdummies=0"], check=True)
+    assert log.read_text() == asked
+
+
 SETTINGS_BEFORE = {
     "ip_forward": "0",
     "conf/all/forwarding": "0",

@@ -263,6 +263,20 @@ def net(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_an_underlay_that_is_down_is_named_before_its_address_is_missed(
+    check, net: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(check, "output", lambda *_: "[]")
+    (net / "eth1" / "flags").write_text("0x1002\n")
+    assert check.underlay("eth1", "192.168.77.12", str(net)) == [
+        "eth1 is down: `ip link set eth1 up` on the node"
+    ]
+    (net / "eth1" / "flags").write_text("0x1003\n")
+    assert check.underlay("eth1", "192.168.77.12", str(net)) == [
+        "eth1 has not the address 192.168.77.12 (it has none): correct the inventory or the node"
+    ]
+
+
 def test_ethernet_takes_devices_on_top(check, net: Path) -> None:
     assert check.ethernet("eth1", str(net)) == []
     assert check.ethernet("absent", str(net)) == []

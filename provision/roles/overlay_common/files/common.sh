@@ -40,8 +40,9 @@ record_sysctls() {
 # Nothing where the kernel takes no modules.
 list_modules() { [ ! -e /proc/modules ] || cat /proc/modules; }
 
-# Arguments: as modprobe(8) takes them. In a container only the machine's own root can load any; it has then.
-need_module() { [ -d "/sys/module/$1" ] || modprobe "$@"; }
+# Arguments: as modprobe(8) takes them. A container has no modules of the machine's kernel: the machine's own root has
+# loaded what there is, and some are built in without a trace in /sys. What is missing shows when it is used.
+need_module() { [ -d "/sys/module/$1" ] || [ ! -d "/lib/modules/$(uname -r)" ] || modprobe "$@"; }
 
 # Calls a CNI plugin for the endpoint, as a container runtime would, and prints its answer. Arguments: ADD or DEL,
 # the network's configuration (its own "type" is the first in it), the interface's name in the endpoint, and the

@@ -114,12 +114,16 @@ def main() -> None:
     module.exit_json(changed=False)
 
 
-def underlay(interface: str, address: str) -> list[str]:
+def underlay(interface: str, address: str, devices: str = "/sys/class/net") -> list[str]:
     wanted = address.split("/")[0]
     try:
         links = json.loads(output("ip", "-j", "-4", "addr", "show", "dev", interface) or "[]")
     except subprocess.CalledProcessError:
         return [f"there is no interface {interface}: correct underlay_interface in the inventory"]
+    # Where it is down, what manages the node's network may have taken the address away.
+    with open(os.path.join(devices, interface, "flags")) as file:
+        if not int(file.read(), 16) & 1:  # linux/if.h: IFF_UP
+            return [f"{interface} is down: `ip link set {interface} up` on the node"]
     have = [info["local"] for link in links for info in link.get("addr_info", ())]
     if wanted not in have:
         there = ", ".join(have) or "none"
