@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -128,6 +129,8 @@ class Probe(Pinged):
     path: tuple[str, ...]
     """What carries packets to the peer, a line each."""
     status: dict[str, Any]
+    between: tuple[str, ...] = ()
+    """The addresses of the bare ICMP, as ``source > destination``, each once."""
 
 
 def read_probe(printed: str) -> Probe:
@@ -137,6 +140,7 @@ def read_probe(printed: str) -> Probe:
         raise ValueError(f"the probe stopped early: {printed.strip()[-300:]!r}")
     pinged, over, wire, path, status = parts
     encapsulated = bare = marked = 0
+    between = set()
     raw = base64.b64decode(wire)
     try:
         frames = [frame for _, frame in dpkt.pcap.Reader(io.BytesIO(raw))] if raw else []
@@ -145,6 +149,7 @@ def read_probe(printed: str) -> Probe:
     for frame in frames:
         if _is_bare_icmp(frame):
             bare += 1
+            between.add(" > ".join(socket.inet_ntoa(frame[at : at + 4]) for at in (26, 30)))
         else:
             encapsulated += 1
         marked += MARKER in frame  # at any phase: the payload repeats it
@@ -156,6 +161,7 @@ def read_probe(printed: str) -> Probe:
         marked=marked,
         path=tuple(line for line in map(str.strip, path.splitlines()) if line),
         status=json.loads(status),
+        between=tuple(sorted(between)),
     )
 
 
@@ -196,13 +202,23 @@ def judge_status(node: str, mode: Mode, status: dict[str, Any]) -> Evidence:
     return Evidence(node, "status", "converge", not problems, expected, status, "; ".join(problems) or None)
 
 
-def judge_wire(node: str, mode: Mode, probe: Probe) -> Evidence:
-    """What the underlay showed of marked pings: the declared encapsulation, and the marker or not."""
+def judge_wire(node: str, mode: Mode, peer: Peer, probe: Probe) -> Evidence:
+    """What the underlay showed of marked pings: the declared encapsulation, and the marker or not.
+
+    Without encapsulation they are the endpoints' own packets, with the endpoints' addresses.
+    """
     bare_is_right = mode.header_bytes == 0 and mode.wire.probe == "icmp"
     expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": bare_is_right}
     observed = {"encapsulated": probe.encapsulated, "bare_icmp": probe.bare_icmp, "marked": probe.marked}
     carried = probe.bare_icmp if bare_is_right else probe.encapsulated
     problems = []
+    if bare_is_right:
+        pair = f"{probe.status.get('endpoint_address')} > {peer.endpoint}"
+        expected["between"], observed["between"] = pair, list(probe.between)
+        if probe.bare_icmp and pair not in probe.between:
+            problems.append(
+                f"pings crossed the underlay as {', '.join(probe.between)}, and not as the endpoints' {pair}"
+            )
     if carried < PINGS:
         problems.append(f"{carried} packets of `{mode.wire.filter}` on the underlay for {PINGS} pings")
     if not bare_is_right and probe.bare_icmp:

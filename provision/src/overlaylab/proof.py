@@ -133,7 +133,7 @@ async def _probe(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tupl
     name = ends.client.name
     found = (
         evidence.judge_status(name, ends.mode, probe.status),
-        evidence.judge_wire(name, ends.mode, probe),
+        evidence.judge_wire(name, ends.mode, ends.peer, probe),
         evidence.judge_path(name, ends.peer, probe),
         evidence.judge_mtu(name, ends.mtu, probe),
         evidence.judge_mtu(ends.server.name, ends.mtu, pinged),

@@ -13,14 +13,17 @@ PAYLOAD = bytes(16) + MARKER * 10
 """Of a marked ping: its time of sending, then the pattern."""
 
 
-def ip(protocol: int, data: bytes) -> bytes:
-    packet = dpkt.ip.IP(p=protocol, src=b"\xc0\xa8\x4d\x0b", dst=b"\xc0\xa8\x4d\x0c", data=data)
+NODES = (b"\xc0\xa8\x4d\x0b", b"\xc0\xa8\x4d\x0c")
+
+
+def ip(protocol: int, data: bytes, ends: tuple[bytes, bytes] = NODES) -> bytes:
+    packet = dpkt.ip.IP(p=protocol, src=ends[0], dst=ends[1], data=data)
     packet.len = len(packet)
     return bytes(dpkt.ethernet.Ethernet(data=packet))
 
 
-def echo(payload: bytes = PAYLOAD) -> bytes:
-    return ip(1, bytes(dpkt.icmp.ICMP(type=8, data=dpkt.icmp.ICMP.Echo(id=1, seq=1, data=payload))))
+def echo(payload: bytes = PAYLOAD, ends: tuple[bytes, bytes] = NODES) -> bytes:
+    return ip(1, bytes(dpkt.icmp.ICMP(type=8, data=dpkt.icmp.ICMP.Echo(id=1, seq=1, data=payload))), ends)
 
 
 def udp(payload: bytes) -> bytes:

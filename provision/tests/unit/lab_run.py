@@ -44,7 +44,8 @@ def status(variant: Variant, **changes) -> dict:
 
 def probe(variant: Variant, *, received: int = 3, path: str = "a flow", **changes) -> str:
     """What a probe prints where all is well, but for `changes` in the status."""
-    frame = echo() if variant == HOST else udp(bytes(50) + echo())
+    # Both nodes say that they have the same endpoint.
+    frame = echo(ends=(bytes([10, 32, 0, 2]),) * 2) if variant == HOST else udp(bytes(50) + echo())
     return printed(*[frame] * 6, received=received, path=path, status=json.dumps(status(variant, **changes)))
 
 

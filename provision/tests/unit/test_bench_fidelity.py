@@ -49,11 +49,13 @@ def test_what_is_missing_is_listed_with_its_time_and_nothing_starts(carried) -> 
         " SUITE=quick BLOCKS=6 SCALE=1.0",
         "./task lab:weave MODES=sleeve,fastdp ARGUMENTS=overlay_weave_mtu=8950 CLUSTER=pair"
         " PROFILE=aws-t2.medium SUITE=quick BLOCKS=6 SCALE=1.0",
+        "./task lab:flannel MODES=vxlan ARGUMENTS=overlay_flannel_mtu=8951 CLUSTER=pair"
+        " PROFILE=aws-t2.medium SUITE=quick BLOCKS=6 SCALE=1.0",
         lines[-1],
     ]
     assert lines[1].startswith("   24 trials, about ")
     assert lines[7].startswith("   36 trials, about ")
-    assert lines[-1].startswith("4 runs, about ") and lines[-1].endswith(" with nodes up and converged")
+    assert lines[-1].startswith("5 runs, about ") and lines[-1].endswith(" with nodes up and converged")
     assert carried == []
     assert not paths.database().exists()
 

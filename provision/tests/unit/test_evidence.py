@@ -39,7 +39,9 @@ HOST = overlays.load("host").modes["host"]
 PLAIN = Mode("tunnel", "tunnel", False, {}, None, 50, Wire("udp port 6784", "visible"))
 SEALED = Mode("tunnel-encrypted", "tunnel", True, {}, None, 84, Wire("esp", "absent"))
 NATTED = Mode("nat", None, False, {}, None, 0, Wire("udp port 5199", "visible", "udp"))
-GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, path=("a flow",), status={})
+OURS = {"endpoint_address": "10.32.0.1"}
+GOOD = Probe(3, False, encapsulated=6, bare_icmp=0, marked=6, path=("a flow",), status=OURS)
+BETWEEN = ["10.32.0.1 > 10.32.0.2", "10.32.0.2 > 10.32.0.1"]
 PEER = Peer("192.168.77.12", "10.32.0.2")
 
 
@@ -73,6 +75,7 @@ def test_recorded_probes(name, received, over, bare, peer) -> None:
     assert (probe.received, probe.over_mtu_passes) == (received, over)
     assert (probe.encapsulated, probe.bare_icmp) == (0, bare)
     assert probe.marked == min(bare, 6)  # the longer ping carries no marker
+    assert probe.between == (("10.9.0.1 > 10.9.0.2", "10.9.0.2 > 10.9.0.1") if bare else ())
     assert probe.path == (f"{peer} dev eth1 src 10.9.0.2 uid 0 \\    cache",)
     assert probe.status["overlay"] == "host"
 
@@ -142,7 +145,7 @@ def test_a_capture_that_was_cut_is_an_error_or_what_is_left_of_it(kept) -> None:
 def test_a_capture_that_never_began_shows_nothing() -> None:
     probe = read_probe(_CUT.join(["3 packets transmitted, 3 received", "", "\n", "", "{}"]))
     assert (probe.encapsulated, probe.bare_icmp, probe.marked) == (0, 0, 0)
-    assert not judge_wire("node1", PLAIN, probe).ok
+    assert not judge_wire("node1", PLAIN, PEER, probe).ok
 
 
 # -- what carries it --------------------------------------------------------------------------------
@@ -265,8 +268,23 @@ def test_status(mode, status, reason) -> None:
 )
 def test_wire(mode, seen, reason) -> None:
     expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": mode is HOST}
-    assert judge_wire("node1", mode, replace(GOOD, **seen)) == Evidence(
-        "node1", "wire", "converge", reason is None, expected, seen, reason
+    between = []
+    if mode is HOST:
+        expected["between"], between = f"10.32.0.1 > {PEER.endpoint}", BETWEEN[: seen["bare_icmp"]]
+    probe = replace(GOOD, **seen, between=tuple(between))
+    observed = seen | ({"between": between} if mode is HOST else {})
+    assert judge_wire("node1", mode, PEER, probe) == Evidence(
+        "node1", "wire", "converge", reason is None, expected, observed, reason
+    )
+
+
+def test_without_encapsulation_it_is_the_endpoints_addresses_that_show() -> None:
+    probe = replace(
+        GOOD, encapsulated=0, bare_icmp=6, between=("10.32.0.2 > 192.168.77.11", "192.168.77.11 > 10.32.0.2")
+    )
+    assert judge_wire("node1", HOST, PEER, probe).reason == (
+        "pings crossed the underlay as 10.32.0.2 > 192.168.77.11, 192.168.77.11 > 10.32.0.2, "
+        "and not as the endpoints' 10.32.0.1 > 10.32.0.2"
     )
 
 

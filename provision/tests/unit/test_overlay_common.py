@@ -296,3 +296,46 @@ def test_every_node_has_an_address_and_a_block_of_its_own(addresses):
 def test_a_range_that_is_too_small_or_none_is_named(addresses, call, arguments, message):
     with pytest.raises(addresses.AnsibleFilterError, match=message):
         getattr(addresses, call)(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("tcpdump", "said"),
+    [
+        (
+            "exit 0",
+            "; its packets (`udp port 8472`) arrive here: look there",
+        ),
+        (
+            "exit 124",
+            "; none of its packets (`udp port 8472`) arrives here: a firewall drops them on the way, or the other "
+            "node does not send them",
+        ),
+    ],
+)
+def test_why_a_peer_does_not_answer_is_looked_for_on_the_underlay(tmp_path, tcpdump, said):
+    for name, script in (("tcpdump", f'echo "$*" >>{tmp_path}/calls; {tcpdump}'), ("ip", "exit 1")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    arguments = ["10.244.9.2", "192.0.2.12", "eth1", "look there", "udp port 8472"]
+    done = subprocess.run(
+        ["sh", str(COMMON / "no-reply.sh"), *arguments],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"the endpoint 10.244.9.2 does not answer although the overlay says that it is connected{said}\n"
+    )
+    assert (tmp_path / "calls").read_text() == (
+        "-i eth1 -n -p --immediate-mode -c 1 (src host 192.0.2.12 or src host 10.244.9.2) and (udp port 8472)\n"
+    )
+
+
+def test_without_a_filter_nothing_is_captured(tmp_path):
+    (tmp_path / "tcpdump").write_text(f"#!/bin/sh\ntouch {tmp_path}/called\n")
+    (tmp_path / "tcpdump").chmod(0o755)
+    done = subprocess.run(
+        ["sh", str(COMMON / "no-reply.sh"), "10.244.9.2", "192.0.2.12", "eth1", "look there", ""],
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stderr.endswith("although the overlay says that it is connected: look there\n")
+    assert not (tmp_path / "called").exists()

@@ -57,8 +57,10 @@ def link_exists(name):
 
 
 def stop_unit(unit):
-    """Stop a daemon and wait for it; systemd kills what does not stop."""
+    """Stop a daemon and wait for it; systemd kills what does not stop. That it had failed is forgotten, too."""
     run("systemctl", "stop", unit, timeout=60)
+    if run("systemctl", "show", "--property", "ActiveState", "--value", unit) == "failed\n":
+        run("systemctl", "reset-failed", unit)
 
 
 def stop_etcd():

