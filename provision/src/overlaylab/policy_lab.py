@@ -12,13 +12,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from overlaylab import overlays, servers
+from overlaylab import overlays, proof, servers
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory
-from overlaylab.model import JSON, Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.plan import endpoints
-from overlaylab.runner import Point, Runner, variant_name
+from overlaylab.proof import Ends, Point
+from overlaylab.runner import Runner, variant_name
 from overlaylab.ssh import Node
 from overlaylab.suite import Suite
 
@@ -127,7 +128,7 @@ class PolicyRunner(Runner):
         await self.provider.enter(variant)
         nodes = self.store.pending_trials(self.run_id)[0][1]
         client, server = self.nodes[nodes.client_node], self.nodes[nodes.server_node]
-        target = await self._status(server)
+        target = (await proof.endpoints([server]))[server.name]
         tool = benchmarks.load(TOOL)
         parameters = benchmarks.resolve(tool, {"count": 1})
         port = tool.server_port(parameters)
@@ -135,7 +136,7 @@ class PolicyRunner(Runner):
         found = []
         for told, passes in STEPS:
             said = await self.tell(server, told)
-            printed = (await client.sh(look_script(target["endpoint_address"], port), check=False)).stdout
+            printed = (await client.sh(look_script(target, port), check=False)).stdout
             seen = Seen("connection" in printed, "ping" in printed)
             right = seen.passes if passes else seen.stopped
             reason = None if right else f"`overlay-policy {told}`: {seen} from {client.name} to {server.name}"
@@ -173,20 +174,11 @@ class PolicyRunner(Runner):
         await super()._cell(cell, done, place)
 
     async def _trial(
-        self,
-        trial_id: int,
-        trial: PlannedTrial,
-        client: Node,
-        server: Node,
-        target: JSON,
-        variant: Variant,
-        before: Point,
-        wrong: str | None,
+        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None
     ) -> tuple[TrialResult, Point]:
         wanted = trial.parameters[RULES]
         if wanted != self.rules:
-            await self.tell(server, f"rules {wanted}" if wanted else "clear")
+            await self.tell(ends.server, f"rules {wanted}" if wanted else "clear")
             # Counters of both nodes moved meanwhile.
-            states = await self._states(client, server)
-            before = replace(before, states_after=states)
-        return await super()._trial(trial_id, trial, client, server, target, variant, before, wrong)
+            before = replace(before, states_after=await proof.read_states(ends))
+        return await super()._trial(trial_id, trial, ends, before, wrong)

@@ -81,15 +81,15 @@ async def _status(node: Node) -> JSON:
 async def first_point(ends: Ends, serving: Awaitable[None]) -> Point:
     """The proof before a pair's first trial. serving: starts the server node's servers, which takes a second."""
     found, status = await _prove(ends, serving)
-    states = await _states(ends)
+    states = await read_states(ends)
     return Point(found, status, states, states)
 
 
 async def point(ends: Ends) -> Point:
     """Counters first, then the probe with its own traffic, then counters again for the next trial."""
-    states = await _states(ends)
+    states = await read_states(ends)
     found, status = await _prove(ends)
-    return Point(found, status, states, await _states(ends))
+    return Point(found, status, states, await read_states(ends))
 
 
 async def _prove(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tuple[Evidence, ...], JSON]:
@@ -141,7 +141,8 @@ async def _probe(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tupl
     return found, probe.status
 
 
-async def _states(ends: Ends) -> dict[str, JSON]:
+async def read_states(ends: Ends) -> dict[str, JSON]:
+    """Counters of both nodes, and their units' samples."""
     scripts = (evidence.state_script(node.spec.underlay_interface, ends.units) for node in ends.nodes)
     printed = await asyncio.gather(*(n.sh(script) for n, script in zip(ends.nodes, scripts, strict=True)))
     return {n.name: evidence.read_state(d.stdout) for n, d in zip(ends.nodes, printed, strict=True)}

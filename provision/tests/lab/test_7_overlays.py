@@ -7,6 +7,7 @@ all on VMs.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +17,7 @@ from conftest import Cluster, Lab
 from lab_turns import turn
 from test_3_roles import states
 
-from overlaylab import ansible, netstate, overlays, requirements, shaping_scripts
+from overlaylab import ansible, evidence, netstate, overlays, policy_lab, requirements, shaping_scripts
 from overlaylab.model import Variant
 from overlaylab.profile import load_profile
 
@@ -97,6 +98,22 @@ def test_every_trial_has_its_proof(measured, variant: Variant, where: str) -> No
             (kind, phase) for kind in ("status", "wire", "path", "mtu") for phase in ("before", "after")
         }
         assert (("health", "during", 1) in rows) == bool(overlays.units_of(variant))
+
+
+@pytest.mark.parametrize(
+    "variant", [v for v in VARIANTS if overlays.load(v.overlay).enforces_policy], ids=word
+)
+def test_a_policy_stops_and_passes(measured, nodes, variant: Variant) -> None:
+    nodes.converge(variant)
+    target = json.loads(nodes.sh(evidence.STATUS, only=["node2"])["node2"])["endpoint_address"]
+    ping = (
+        f"ip netns exec endpoint ping -n -q -c 2 -i 0.2 -W 1 {target} >/dev/null && echo passes || echo stops"
+    )
+    seen = []
+    for told in ("deny", "allow", "rules 100", "clear"):
+        nodes.sh(f"{policy_lab.COMMAND} {told}", only=["node2"])
+        seen.append((told, nodes.sh(ping, only=["node1"])["node1"].strip()))
+    assert seen == [("deny", "stops"), ("allow", "passes"), ("rules 100", "passes"), ("clear", "passes")]
 
 
 @pytest.fixture(scope="module")

@@ -139,9 +139,9 @@ class Counters:
     """
 
     def __init__(
-        self, *, busy: int = 50, step: int = 1_000_000, rx: float = 1.0, shaped: bool = True
+        self, *, busy: int = 50, step: int = 1_000_000, rx: float = 1.0, shaped: bool = True, unit: str = UNIT
     ) -> None:
-        self.busy, self.step, self.rx, self.shaped = busy, step, rx, shaped
+        self.busy, self.step, self.rx, self.shaped, self.unit = busy, step, rx, shaped, unit
         self.calls = 0
         self.daemons: dict[int, list] = {}
         self.kept: JSON | None = None
@@ -149,7 +149,7 @@ class Counters:
 
     def _units(self, n: int) -> JSON:
         alive = self.daemons.get(n, [DAEMON])
-        return {UNIT: {"cpu_usec": n * 100_000, "processes": alive} if alive else None}
+        return {self.unit: {"cpu_usec": n * 100_000, "processes": alive} if alive else None}
 
     def __call__(self, script: str) -> str:
         self.calls += 1

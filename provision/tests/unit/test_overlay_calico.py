@@ -1,8 +1,7 @@
 """Calico's scripts on a node: what the status says, what carries packets, which rules and routes a reset deletes.
 
-BIRD's template is Calico's own, and the lines of birdc and of BIRD's routes have the form that BIRD 1.6.8 and
-iproute2 6.1 print. The endpoint's address, VXLAN's route and its entry are written by hand: no run on nodes has been
-recorded yet.
+``fixtures/calico/<mode>/<command>.out``: recorded on a node of two, 192.168.92.11, whose peer is 192.168.92.12.
+BIRD's template is Calico's own.
 """
 
 import json
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 from test_netstate_reset import script, traces  # noqa: F401  # a fixture
 
+from overlaylab import overlays
 from overlaylab.paths import ROLES
 
 CALICO = ROLES / "overlay_calico" / "files"
@@ -25,8 +25,8 @@ RANGE=172.16.0.0/16
 MTU=
 PEERS="192.168.92.12"
 """
-ENDPOINT = """2: ethcali@if11: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu {mtu} qdisc noqueue state UP group default qlen 1000
-    inet 172.16.166.128/32 scope global ethcali
+ENDPOINT = """3: ethcali@if8: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu {mtu} qdisc noqueue state UP group default qlen 1000
+    inet 172.16.166.129/32 scope global ethcali
        valid_lft forever preferred_lft forever
 """
 DEVICES = {"bgp": "lo", "ipip": "tunl0", "ipip-cross-subnet": "lo", "vxlan": "vxlan.calico"}
@@ -34,8 +34,11 @@ ESTABLISHED = "Mesh_192_168_92_12 BGP      master   up     14:04:55    Establish
 REFUSED = "Mesh_192_168_92_12 BGP      master   start  14:03:40    Active        Socket: Connection refused"
 
 
-def recorded(name: str) -> str:
-    return (FIXTURES / name).read_text()
+MODES = tuple(overlays.load("calico").modes)
+
+
+def recorded(*name: str) -> str:
+    return FIXTURES.joinpath(*name).read_text()
 
 
 class Node:
@@ -68,7 +71,7 @@ class Node:
         routes: str,
         sessions: str | None = ESTABLISHED,
         entries: str = "",
-        endpoint: int | None = 1500,
+        endpoint: int | str | None = 1500,
         paths: bool = True,
     ) -> dict:
         (self.folder / "settings").write_text(SETTINGS.format(mode=mode))
@@ -76,7 +79,7 @@ class Node:
             (self.folder / "paths").write_text(f"192.168.92.12 {DEVICES[mode]}\n")
         self.tool("birdc", None if sessions is None else f"BIRD 1.6.8 ready.\nAccess restricted\n{sessions}")
         self.tool("bridge", entries)
-        address = "" if endpoint is None else ENDPOINT.format(mtu=endpoint)
+        address = ENDPOINT.format(mtu=endpoint) if isinstance(endpoint, int) else endpoint or ""
         (self.folder / "bin" / "ip").write_text(
             f"#!/bin/sh\ncase $* in\n'-4 route show') cat <<'END'\n{routes}\nEND\n;;\n"
             f"*) cat <<'END'\n{address}\nEND\n;;\nesac\n"
@@ -111,30 +114,50 @@ VXLAN = f"172.16.104.0/26 via 172.16.104.0 dev vxlan.calico onlink\n{UNDERLAY}"
 ENTRIES = "66:0f:8e:58:9a:01 dst 192.168.92.12 self permanent"
 
 
-def test_a_converged_node(node):
-    node.device("caliendpoint")
-    assert node.status("bgp", routes=BARE) == {
+SEEN = {  # (peer's mode, devices, MTU) on an underlay of 9001 bytes
+    "bgp": ("bgp", ["caliendpoint"], 9001),
+    "ipip": ("ipip", ["tunl0", "caliendpoint"], 8981),
+    "ipip-cross-subnet": ("bgp", ["tunl0", "caliendpoint"], 8981),
+    "vxlan": ("vxlan", ["vxlan.calico", "caliendpoint"], 8951),
+}
+
+
+def converged(node: Node, mode: str) -> dict:
+    """What is said of the node that was recorded. lo is the underlay in place of its eth1."""
+    (node.net / "lo" / "mtu").write_text("9001\n")
+    node.device(*SEEN[mode][1])
+    vxlan = mode == "vxlan"
+    return node.status(
+        mode,
+        routes=recorded(mode, "ip--4-route-show.out").replace(" dev eth1 ", " dev lo ").strip(),
+        sessions=None
+        if vxlan
+        else recorded(mode, "birdc-show-protocols.out").partition("since       info\n")[2],
+        entries=recorded(mode, "bridge-fdb-show-dev-vxlan-calico.out") if vxlan else "",
+        endpoint=recorded(mode, "ip--n-endpoint.out"),
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_converged_node(node, mode):
+    how, devices, mtu = SEEN[mode]
+    said = converged(node, mode)
+    assert said == {
         "overlay": "calico",
-        "mode": "bgp",
+        "mode": mode,
         "encrypted": False,
         "version": "3.28.5+20250813",
         "healthy": True,
         "reason": None,
-        "endpoint_address": "172.16.166.128",
+        "endpoint_address": said["endpoint_address"],
         "endpoint_device": "ethcali",
-        "endpoint_mtu": 1500,
-        "overlay_mtu": 1500,
-        "devices": ["caliendpoint"],
-        "peers": [{"address": "192.168.92.12", "state": "established", "mode": "bgp", "encrypted": False}],
+        "endpoint_mtu": mtu,
+        "overlay_mtu": mtu,
+        "devices": devices,
+        "peers": [{"address": "192.168.92.12", "state": "established", "mode": how, "encrypted": False}],
     }
-
-
-def test_a_tunnel_is_seen_by_its_device(node):
-    node.device("tunl0", "caliendpoint")
-    said = node.status("ipip", routes=TUNNEL, endpoint=1480)
-    assert (said["healthy"], said["mode"], said["overlay_mtu"]) == (True, "ipip", 1480)
-    assert said["devices"] == ["tunl0", "caliendpoint"]
-    assert said["peers"][0]["mode"] == "ipip"
+    # Its block begins with the tunnel's address, where there is a tunnel.
+    assert said["endpoint_address"] == "172.16.166.128" if mode == "bgp" else "172.16.166.129"
 
 
 def test_within_one_subnet_cross_subnet_goes_bare_and_keeps_the_tunnels_mtu(node):
@@ -212,18 +235,44 @@ def test_only_felixs_sets_are_destroyed(reset):
     ]
 
 
-def test_only_calicos_routes_are_deleted(reset):
-    routes = [
-        {"type": "blackhole", "dst": "172.16.5.0/26", "protocol": "bird", "flags": []},
-        {"dst": "172.16.9.0/26", "gateway": "192.168.92.12", "dev": "tunl0", "protocol": "bird", "flags": []},
-        {"dst": "172.16.9.64/26", "gateway": "172.16.9.64", "dev": "vxlan.calico", "protocol": "80", "flags": ["onlink"]},
-        # Another BIRD on the node, an operator's route, the node's own.
+@pytest.mark.parametrize("mode", MODES)
+def test_only_calicos_routes_are_deleted(reset, mode):
+    routes = json.loads(recorded(mode, "ip--j--4-route-show.json"))
+    # The node's own block, and the peer's: in VXLAN that goes with the device.
+    blocks = {"172.16.166.128/26", "172.16.104.0/26"} - ({"172.16.104.0/26"} if mode == "vxlan" else set())
+    own = [route for route in routes if route["dst"] in blocks]
+    assert len(own) == len(blocks)
+    others = [
+        # Another BIRD on the node, and an operator's route.
         {"dst": "10.1.0.0/16", "gateway": "192.168.92.1", "dev": "eth1", "protocol": "bird", "flags": []},
         {"dst": "172.16.7.0/24", "gateway": "192.168.92.1", "dev": "eth1", "protocol": "static", "flags": []},
         {"dst": "default", "gateway": "192.168.121.1", "dev": "eth0", "protocol": "dhcp", "flags": []},
-        {"dst": "192.168.92.0/24", "dev": "eth1", "protocol": "kernel", "scope": "link", "flags": []},
-    ]  # fmt: skip
-    assert list(reset.own_routes(routes, "172.16.0.0/16")) == routes[:3]
+    ]
+    assert list(reset.own_routes(others + routes, "172.16.0.0/16")) == own
+
+
+@pytest.mark.parametrize("mode", ["ipip", "vxlan"])
+def test_all_of_felixs_rules_and_none_of_others_are_deleted(reset, traces, mode):  # noqa: F811
+    own = sys.modules["calico_traces"]
+    lines = recorded(mode, "iptables-save.txt").splitlines()
+    foreign = [
+        ":MINE - [0:0]",
+        '-A FORWARD -i calibre0 -m comment --comment "calico: mine" -j ACCEPT',
+        "-A OUTPUT -m mark --mark 0x10000/0x10000 -j DROP",
+    ]
+    begins = lines.index("*filter") + 1
+    batch = traces.removal(lines[:begins] + foreign + lines[begins:], own.OWN_RULE.search, own.CHAINS)
+    outside = [line for line in lines if line.startswith("-A ") and not line.startswith("-A cali-")]
+    assert ["-A" + line[2:] for line in batch if line.startswith("-D")] == outside
+    assert len(outside) == 12
+    tables = "".join(f"{line}\n" for line in batch).split("COMMIT\n")[:-1]
+    assert [table.splitlines()[0] for table in tables] == ["*mangle", "*raw", "*filter", "*nat"]
+    for table in tables:
+        start = lines.index(table.splitlines()[0])
+        there = lines[start : lines.index("COMMIT", start)]
+        chains = {line[1:].split()[0] for line in there if line.startswith(":cali-")}
+        assert {line[3:] for line in table.splitlines() if line.startswith("-X")} == chains
+        assert {line[3:] for line in table.splitlines() if line.startswith("-F")} == chains
 
 
 def filtered(name: str) -> str:

@@ -3,6 +3,8 @@
 calico=/usr/local/lib/overlaylab/calico
 calico_run=/run/overlaylab/calico
 felix_unit=overlaylab-calico-felix.service
+# For calicoctl and the CNI plugin, which live for seconds: most of the time they would collect garbage (calico.env.j2).
+export GOGC=off GOMEMLIMIT=256MiB
 
 # The last lines of a unit's journal that are about trouble: Calico's programs say a lot. Argument: the unit.
 calico_words() {
@@ -11,11 +13,17 @@ calico_words() {
 
 # Registers the node, starts Felix and waits until it has put its rules in place. Arguments: seconds.
 # Where it does not get there, prints the cause on stderr and fails.
-felix_start() {
+felix_start() { felix_begin && felix_wait "$1"; }
+
+# The first half: the node is in the datastore, and Felix runs.
+felix_begin() {
     mkdir -p $calico_run
-    if ! systemctl is-active --quiet $felix_unit; then
-        systemctl start $felix_unit || { echo "Calico did not start on this node: $(calico_words $felix_unit)" >&2; return 1; }
-    fi
+    systemctl is-active --quiet $felix_unit || systemctl start $felix_unit ||
+        { echo "Calico did not start on this node: $(calico_words $felix_unit)" >&2; return 1; }
+}
+
+# The second.
+felix_wait() {
     read -r now _ </proc/uptime
     end=$((${now%.*} + $1))
     # Felix's own word, on the loopback interface.
