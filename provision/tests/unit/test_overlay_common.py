@@ -43,15 +43,15 @@ class Node:
         path.write_text(f'#!/bin/sh\necho "{name} $*" >>"$FOLDER/calls"\n{script}\n')
         path.chmod(0o755)
 
-    def answers(self, **codes: int | str) -> None:
-        """What curl finds: {port of the peer: curl's exit code, or the answer}; the own member has no leader."""
+    def answers(self, own: str = "false", **codes: int | str) -> None:
+        """What curl finds: {port of the peer: curl's exit code, or the answer}; own: the own member's health."""
         cases = [
             f"*192.0.2.12:{port[1:]}/*) {f'exit {code}' if isinstance(code, int) else f'echo {code!r}; exit 0'} ;;"
             for port, code in codes.items()
         ]
         quiet = "case $* in *'--output /dev/null'*) exec >/dev/null ;; esac"
         self.tool(
-            "curl", f'{quiet}\ncase $* in\n{chr(10).join(cases)}\n*) echo \'{{"health":"false"}}\' ;;\nesac'
+            "curl", f'{quiet}\ncase $* in\n{chr(10).join(cases)}\n*) echo \'{{"health":"{own}"}}\' ;;\nesac'
         )
 
     def start(self) -> subprocess.CompletedProcess[str]:
@@ -75,17 +75,23 @@ def member(tmp_path: Path) -> Node:
     return node
 
 
-def test_a_cluster_that_one_member_says_is_healthy_is(member):
-    member.answers(p2379='{"health":"true"}')
+def test_a_cluster_whose_members_say_that_they_are_healthy_is(member):
+    member.answers("true", p2379='{"health":"true"}')
     done = member.start()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_only_members_run_etcd(tmp_path):
     client = Node(tmp_path, "192.0.2.13")
-    client.answers(p2379='{"health":"true"}')
+    client.answers("true", p2379='{"health":"true"}')
     assert client.start().returncode == 0
     assert [call for call in client.calls if call.startswith("systemctl")] == []
+
+
+def test_a_member_that_only_this_node_cannot_reach_is_named(member):
+    member.answers("true", p2379=28, p2380="{}")
+    done = member.start()
+    assert "192.0.2.12 does not answer on 2379/tcp: a firewall drops the packets" in done.stderr
 
 
 @pytest.mark.parametrize(

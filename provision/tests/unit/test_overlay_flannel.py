@@ -32,13 +32,20 @@ exit 1
 class Node:
     """A node in one mode: tools that answer with what was recorded, unless a test says otherwise."""
 
-    def __init__(self, folder: Path, mode: str) -> None:
-        self.folder, self.mode = folder, mode
+    def __init__(
+        self,
+        folder: Path,
+        mode: str,
+        fixtures: Path | None = None,
+        settings: str = SETTINGS,
+        version: str = "0.28.4",
+    ) -> None:
+        self.folder, self.mode, self.settings, self.version = folder, mode, settings, version
         self.answers = folder / "answers"
         self.answers.mkdir()
         (folder / "bin").mkdir()
         (folder / "net").mkdir()
-        for recorded in (FIXTURES / mode).glob("*.out"):
+        for recorded in (fixtures or FIXTURES / mode).glob("*.out"):
             # The status reads the MTU of a device that is here as it was there: lo.
             text = recorded.read_text().replace(" dev eth1", " dev lo")
             (self.answers / recorded.name).write_text(text)
@@ -56,8 +63,8 @@ class Node:
         (self.answers / f"{command}.out").write_text(text)
 
     def run(self, script: str, *arguments: str, mode: str | None = None) -> subprocess.CompletedProcess[str]:
-        (self.folder / "settings").write_text(SETTINGS.format(mode=mode or self.mode))
-        (self.folder / "version").write_text("0.28.4\n")
+        (self.folder / "settings").write_text(self.settings.format(mode=mode or self.mode))
+        (self.folder / "version").write_text(f"{self.version}\n")
         (self.folder / "etcd").write_text(ETCD)
         text = (FILES / script).read_text()
         text = text.replace("state=/run/overlaylab/overlay\n", f"state={self.folder}\n")

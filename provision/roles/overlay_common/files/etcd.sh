@@ -26,12 +26,12 @@ etcd_start() {
     done
 }
 
-# Healthy is a member that has a leader and so a majority.
+# Healthy is a member that has a leader and so a majority. All have to be: daemons ask any of them, and would wait for
+# one that a firewall hides from this node.
 etcd_healthy() {
     for member in $MEMBERS; do
-        case $(curl --silent --max-time 3 "http://$member:2379/health") in *'"health":"true"'*) return 0 ;; esac
+        case $(curl --silent --max-time 3 "http://$member:2379/health") in *'"health":"true"'*) ;; *) return 1 ;; esac
     done
-    return 1
 }
 
 # The last that etcd said of itself.

@@ -36,8 +36,9 @@ flannel_start() {
 
 # Attaches the endpoint through the CNI plugin flannel, and prints its answer. Arguments: the interface, what else
 # the plugin passes to the one that it delegates to (JSON without braces), folders with plugins besides Flannel's.
+# NETWORK is the network's name, where it is not the makers'.
 flannel_attach() {
-    conf='{"type":"flannel","cniVersion":"0.3.1","name":"cbr0","subnetFile":"'$flannel_run'/subnet.env",
+    conf='{"type":"flannel","cniVersion":"0.3.1","name":"'${NETWORK:-cbr0}'","subnetFile":"'$flannel_run'/subnet.env",
         "dataDir":"'$flannel_run'/cni","ipam":{"dataDir":"'$flannel_run'/networks"},
         "delegate":{'${MTU:+"\"mtu\":$MTU,"}$2'}}'
     # An address from an attempt that failed would be in the way.
