@@ -316,16 +316,95 @@ def test_a_slow_node_joins_behind_the_scenes(swarm, engine, monkeypatch):
     assert list(states) == []
 
 
-def test_a_container_is_started_again_where_the_network_is_not_known_yet(swarm, engine, monkeypatch):
-    refusals = ["network overlaylab not found", "attaching to network failed: context deadline exceeded"]
+def test_the_first_node_makes_swarm_network_and_service_and_keeps_the_token(swarm, engine, monkeypatch):
+    def answer(method, path, body=None):
+        swarm.asked.append(f"{method} {path}")
+        return {"JoinTokens": {"Worker": "SWMTKN-1-x"}}
 
-    def run(host_config):
-        if refusals:
-            raise engine.Refused(refusals.pop(0))
-        return {"Id": "a"}
+    monkeypatch.setattr(engine, "endpoint_runs", lambda: False)
+    monkeypatch.setattr(engine, "call", answer)
+    wanted = {"ADDRESS": "192.168.77.11", "MANAGER": "192.168.77.11", "RANGE": "10.0.0.0/16", "MTU": ""}
+    assert swarm.prepare(wanted | {"ENCRYPTED": "false"})
+    assert swarm.asked == [
+        "start",
+        "POST /swarm/init",
+        "DELETE /networks/ingress",
+        "POST /networks/create",
+        "POST /services/create",
+        "GET /swarm",
+    ]
+    assert Path(swarm.TOKEN).read_text() == "SWMTKN-1-x"
 
-    monkeypatch.setattr(engine, "run", run)
+
+def test_the_swarm_takes_its_networks_out_of_the_range(swarm):
+    made = swarm.swarm({"ADDRESS": "192.168.77.11", "RANGE": "10.200.0.0/16"})
+    assert (made["DefaultAddrPool"], made["SubnetSize"]) == (["10.200.0.0/16"], 24)
+    assert made["ListenAddr"] == "192.168.77.11:2377"
+
+
+def test_every_node_gets_one_container_on_the_network_and_no_second(swarm):
+    made = swarm.service()
+    assert (made["Name"], made["Mode"]) == ("endpoint", {"Global": {}})
+    task = made["TaskTemplate"]
+    assert task["ContainerSpec"]["Image"] == "overlaylab/endpoint:1"
+    assert (task["RestartPolicy"], task["Networks"]) == ({"Condition": "none"}, [{"Target": "overlaylab"}])
+
+
+@pytest.fixture
+def waiting(swarm, engine, monkeypatch):
+    """Waits for a container of a Docker that lists what it is given, one list after the other."""
+    clock = iter(range(0, 10_000, 100))
     monkeypatch.setattr(swarm.time, "sleep", lambda seconds: None)
-    assert swarm.run_when_known() == {"Id": "a"}
-    # The container that could not be started holds the name.
-    assert swarm.asked == [("/containers/endpoint?force=1", None)] * 2
+    monkeypatch.setattr(swarm.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(subprocess, "run", lambda *command, **options: None)
+    answers = {}
+
+    def answer(method, path, body=None):
+        found = answers[path.partition("?")[0]]
+        if isinstance(found, Exception):
+            raise found
+        return found.pop(0) if path.startswith("/containers/json") else found
+
+    monkeypatch.setattr(engine, "call", answer)
+    return answers
+
+
+def test_the_container_of_this_node_is_noted_when_it_runs(swarm, engine, waiting):
+    about = {
+        "Id": "78a9",
+        "State": {"Pid": 812},
+        "NetworkSettings": {"Networks": {"overlaylab": {"IPAddress": "10.0.1.4"}}},
+    }
+    waiting.update({"/containers/json": [[], [{"Id": "78a9"}]], "/containers/78a9/json": about})
+    assert swarm.wait_for_container() == about
+    assert engine.read_container() == {"id": "78a9", "pid": 812, "address": "10.0.1.4"}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        (
+            [
+                {"Status": {"State": "running"}},
+                {"Status": {"State": "rejected", "Err": "subnet sandbox join failed"}},
+            ],
+            "they are: rejected subnet sandbox join failed, running",
+        ),
+        ([], "they are: none"),
+    ],
+)
+def test_a_container_that_does_not_come_is_told_with_the_managers_reason(swarm, waiting, capsys, tasks, said):
+    waiting.update({"/containers/json": [[]] * 9, "/tasks": tasks})
+    with pytest.raises(SystemExit):
+        swarm.wait_for_container()
+    printed = capsys.readouterr().err
+    assert "no container of the swarm's service endpoint runs on this node after 240 s" in printed
+    assert said in printed
+
+
+def test_a_worker_leads_to_the_manager(swarm, engine, waiting, capsys):
+    refused = engine.Refused("This node is not a swarm manager.")
+    waiting.update({"/containers/json": [[]] * 9, "/tasks": refused})
+    with pytest.raises(SystemExit):
+        swarm.wait_for_container()
+    assert "the first node's Docker says why (`docker service ps endpoint`)" in capsys.readouterr().err

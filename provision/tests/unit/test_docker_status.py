@@ -77,7 +77,7 @@ def test_a_node_of_the_swarm(swarm):
             "on the way",
         ),
         (
-            {"change": ('"Name":"endpoint"', '"Name":"other"')},
+            {"change": ('"Name":"endpoint.', '"Name":"other.')},
             "vxlan",
             False,
             "the container has ended, or is not on the swarm's network",

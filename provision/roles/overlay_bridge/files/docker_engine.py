@@ -24,6 +24,7 @@ FORWARD = f"{FOLDER}/forward.before"
 UNIT = "overlaylab-docker.service"
 IMAGE = "overlaylab/endpoint:1"
 NAME = "endpoint"
+COMMAND = ["/bin/sleep", "infinity"]
 API = "v1.41"
 """That of Docker 20.10."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
@@ -199,7 +200,7 @@ def run(host_config, **more):
     """Start the endpoint's container; what Docker says of it (GET /containers/…/json)."""
     wanted = {
         "Image": IMAGE,
-        "Cmd": ["/bin/sleep", "infinity"],
+        "Cmd": COMMAND,
         # As process 1 it would ignore SIGTERM, and stopping would take ten seconds.
         "StopSignal": "SIGKILL",
         "HostConfig": host_config,
@@ -207,7 +208,12 @@ def run(host_config, **more):
     }
     call("POST", f"/containers/create?name={NAME}", wanted)
     call("POST", f"/containers/{NAME}/start")
-    about = call("GET", f"/containers/{NAME}/json")
+    return remember(NAME)
+
+
+def remember(container):
+    """Note which container is the endpoint's; what Docker says of it. container: its name or Id."""
+    about = call("GET", f"/containers/{container}/json")
     networks = about["NetworkSettings"]["Networks"].values()
     known = {
         "id": about["Id"],
