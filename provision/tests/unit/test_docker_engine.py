@@ -323,7 +323,7 @@ def test_the_first_node_makes_swarm_network_and_service_and_keeps_the_token(swar
 
     monkeypatch.setattr(engine, "endpoint_runs", lambda: False)
     monkeypatch.setattr(engine, "call", answer)
-    wanted = {"ADDRESS": "192.168.77.11", "MANAGER": "192.168.77.11", "RANGE": "10.0.0.0/16", "MTU": ""}
+    wanted = {"ADDRESS": "192.168.77.11", "MANAGER": "192.168.77.11", "RANGE": "10.0.0.0/23", "MTU": ""}
     assert swarm.prepare(wanted | {"ENCRYPTED": "false"})
     assert swarm.asked == [
         "start",
