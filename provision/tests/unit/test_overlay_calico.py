@@ -177,7 +177,7 @@ def test_within_one_subnet_cross_subnet_goes_bare_and_keeps_the_tunnels_mtu(node
             "bgp",
             {"routes": OWN, "sessions": REFUSED},
             None,
-            "no BGP session with 192.168.92.12: Active Socket: Connection refused; no route to the endpoints",
+            "no BGP session with 192.168.92.12 on 179/tcp: Active Socket: Connection refused; no route to the endpoints",
         ),
         ("bgp", {"routes": BARE, "sessions": "kernel1  Kernel   master   up     14:04:53"}, "bgp",
          "BIRD has no session with 192.168.92.12"),
@@ -209,7 +209,9 @@ def test_a_dead_felix_is_told(node):
 def test_words_of_bird_cannot_break_the_json(node):
     line = REFUSED.replace("Connection refused", 'said "no\\t"')
     said = node.status("bgp", routes=BARE, sessions=line)
-    assert said["reason"] == ("no BGP session with 192.168.92.12: see the journal of overlaylab-calico-bird")
+    assert said["reason"] == (
+        "no BGP session with 192.168.92.12 on 179/tcp: see the journal of overlaylab-calico-bird"
+    )
     assert said["peers"][0]["state"] == "down"
 
 

@@ -345,3 +345,13 @@ def test_without_a_filter_nothing_is_captured(tmp_path):
     )  # fmt: skip
     assert done.stderr.endswith("although the overlay says that it is connected: look there\n")
     assert not (tmp_path / "called").exists()
+
+
+def test_a_plugin_that_does_not_end_is_told(tmp_path):
+    for name, body in (("plugin", ":"), ("timeout", "echo 'looking for its daemon'; exit 124")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    script = f""". {ROLES}/overlay_common/files/common.sh; cni ADD '{{"type":"plugin"}}' eth {tmp_path}"""
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", script], env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (124, "looking for its daemon\nit had not ended after 90 s\n")

@@ -53,5 +53,9 @@ cni() {
     while [ -n "$folders" ] && [ ! -x "${folders%%:*}/$plugin" ]; do folders=${folders#*:}; done
     [ -n "$folders" ] || { echo "there is no CNI plugin $plugin in $4"; return 1; }
     printf '%s\n' "$2" | CNI_COMMAND=$1 CNI_CONTAINERID=endpoint CNI_NETNS=/run/netns/endpoint CNI_IFNAME=$3 \
-        CNI_PATH=$4 timeout --kill-after=5 45 "${folders%%:*}/$plugin" 2>&1
+        CNI_PATH=$4 timeout --kill-after=5 90 "${folders%%:*}/$plugin" 2>&1 || {
+        ended=$?
+        case $ended in 124 | 137) echo "it had not ended after 90 s" ;; esac
+        return $ended
+    }
 }
