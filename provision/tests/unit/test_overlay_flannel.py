@@ -4,6 +4,9 @@
 """
 
 import importlib
+import importlib.machinery
+import importlib.util
+import ipaddress
 import json
 import os
 import subprocess
@@ -240,3 +243,25 @@ def test_all_rules_of_flannel_and_none_of_others_are_deleted(reset):
     }
     assert len(deleted) == 2
     assert {line for line in batch if line.startswith("-X")} == {"-X FLANNEL-FWD", "-X FLANNEL-POSTRTG"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "only", "told"),
+    [
+        ("10.244.0.0/16", None, "overlaps the route to 10.244."),
+        # Its own routes, where it runs.
+        ("10.244.0.0/16", "eth1", None),
+        ("192.168.91.0/24", "eth1", "overlaps the route to 192.168.91.0/24 through eth1: choose another range with x"),
+        ("192.168.76.0/24", "eth1", None),
+    ],
+)  # fmt: skip
+def test_a_range_in_the_underlay_is_told_also_where_the_overlay_runs(monkeypatch, wanted, only, told):
+    path = ROLES / "overlay_common" / "library" / "overlay_check.py"
+    loader = importlib.machinery.SourceFileLoader("overlay_check", str(path))
+    check = importlib.util.module_from_spec(importlib.util.spec_from_loader("overlay_check", loader))
+    loader.exec_module(check)
+    recorded = (FIXTURES / "host-gw" / "ip--j--4-route-show.json").read_text()
+    monkeypatch.setattr(check, "output", lambda *_: recorded)
+    problems = check.overlaps(ipaddress.ip_network(wanted), "x", only)
+    assert len(problems) == bool(told)
+    assert all(told in problem for problem in problems)

@@ -41,8 +41,8 @@ options:
     description: the role's argument that changes the range, for the message.
     type: str
   own_routes:
-    description: whether the overlay's own routes are in that range; then none is looked at while one of
-      C(unit) runs.
+    description: whether the overlay's own routes are in that range; then only those of the underlay's networks
+      are looked at while one of C(unit) runs.
     type: bool
     default: false
   unit:
@@ -107,8 +107,10 @@ def main() -> None:
         problems += ethernet(asked["interface"])
     if asked["virtual_functions"]:
         problems += virtual_functions(asked["interface"], running)
-    if asked["address_range"] and not (running and asked["own_routes"]):
-        problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"])
+    if asked["address_range"]:
+        # Its own routes lead through its devices or other nodes; the underlay's network is on the wire itself.
+        only = asked["interface"] if running and asked["own_routes"] else None
+        problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"], only)
     if problems:
         module.fail_json(msg="; ".join(problems))
     module.exit_json(changed=False)
@@ -228,9 +230,12 @@ def ports(names: list[str]) -> list[str]:
     return problems
 
 
-def overlaps(wanted, argument: str | None) -> list[str]:
+def overlaps(wanted, argument: str | None, only: str | None = None) -> list[str]:
+    """only: a device; then just the routes of the networks that it is in are looked at."""
     for route in json.loads(output("ip", "-j", "route", "show", "table", "all") or "[]"):
         if route["dst"] == "default" or route.get("type", "unicast") not in ("unicast", "local", "blackhole"):
+            continue
+        if only and (route.get("dev") != only or "gateway" in route):
             continue
         reached = ipaddress.ip_network(route["dst"], strict=False)
         if reached.version == wanted.version and reached.overlaps(wanted):
