@@ -1,11 +1,14 @@
 """Fixtures of the tests of the core."""
 
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
+from lab_scripts import script
 
 from overlaylab import experiment, host, provider_choice
+from overlaylab.paths import ROLES
 from overlaylab.store import Store
 
 
@@ -22,6 +25,16 @@ def lab_store(tmp_path: Path, own_cache: Path):
     """An empty results database; estimates go to a cache of this test's own."""
     with Store.open(tmp_path / "lab.sqlite") as opened:
         yield opened
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The node's docker_engine.py, with its files in a folder of this test's own."""
+    module = script(ROLES / "overlay_bridge" / "files" / "docker_engine.py")
+    monkeypatch.setitem(sys.modules, "docker_engine", module)
+    for name in ("SETTINGS", "CONTAINER"):
+        monkeypatch.setattr(module, name, str(tmp_path / name.lower()))
+    return module
 
 
 VARIABLES = [

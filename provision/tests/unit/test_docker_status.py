@@ -59,6 +59,12 @@ def test_a_node_of_the_swarm(swarm):
     }
 
 
+def test_encryption_is_what_the_kernel_has_and_not_what_docker_was_asked_for(swarm):
+    said = swarm(encrypted=True, policies=True, mtu=1424)
+    assert (said["healthy"], said["encrypted"], said["overlay_mtu"]) == (True, True, 1424)
+    assert said["peers"][0]["encrypted"] is True
+
+
 @pytest.mark.parametrize(
     ("asked", "mode", "encrypted", "reason"),
     [
@@ -87,6 +93,12 @@ def test_a_node_of_the_swarm(swarm):
             "vxlan",
             False,
             "there is no IPsec policy for what goes to a peer: it would leave in the clear",
+        ),
+        (
+            {"policies": True},
+            "vxlan",
+            True,
+            "there is an IPsec policy though encryption was not asked for",
         ),
         ({"mtu": None}, "vxlan", False, "the endpoint has no address"),
     ],

@@ -102,7 +102,7 @@ def policy_selectors(text):
     """What ip-xfrm(8) needs to delete each of Docker's policies out of what it listed, a line a policy."""
     found = []
     for line in text.splitlines():
-        mark = re.search(rf" mark ({IPSEC_MARK})/(0x[0-9a-f]+)", line)
+        mark = re.search(rf"\smark ({IPSEC_MARK})/(0x[0-9a-f]+)", line)
         ends = re.match(r"src (\S+) dst (\S+) proto udp dport 4789", line)
         if mark and ends:
             found.append(
