@@ -29,6 +29,7 @@ require (
 )
 
 replace (
+	github.com/romana/core => ./core
 	github.com/docker/libkv => ./libkv
 	github.com/romana/ipset => ./ipset
 )
