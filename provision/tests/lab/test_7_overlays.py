@@ -1,7 +1,7 @@
 """Every overlay on real nodes: measured in one run with its proof, converged again, its policy tried, reset.
 
-One mode of each family is taken, another one after each commit, in containers where those can carry it: they answer in
-a third of the time. OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these,
+One mode of each family is taken, another one after each commit, in containers where those can carry it: they answer
+sooner. OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these,
 all on VMs.
 """
 

@@ -18,9 +18,6 @@ from overlaylab.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("machine")
 
-if "calico" not in overlays.names():
-    pytest.skip("takes a role that enforces a policy, and Calico's is a draft", allow_module_level=True)
-
 VXLAN, BGP = overlays.select("calico", "vxlan,bgp")
 SUITE = load_suite("policy")
 
