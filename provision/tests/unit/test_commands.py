@@ -210,6 +210,9 @@ def removed(monkeypatch, own_cache) -> list[str]:
         async def remove_nodes(self) -> None:
             removed.append(self.name)
 
+        async def down(self) -> None:
+            removed.append(f"{self.name} off")
+
     async def remove_pool(name: str) -> None:
         removed.append(f"pool {name}")
 
@@ -249,6 +252,20 @@ def test_a_cluster_is_destroyed_alone(removed, own_cache) -> None:
     assert (result.exit_code, removed) == (0, [])
     assert "there are no nodes of cluster three-zones" in result.output
     assert own_cache.exists()
+
+
+def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
+    monkeypatch.setattr(host, "ensure", lambda provider: None)
+    result = lab("cluster", "down")
+    assert (result.exit_code, removed) == (0, ["pair off", "pair off"])
+    assert "nodes are off (libvirt, lxc)" in result.output
+    removed.clear()
+    assert "nodes are off (lxc)" in lab("cluster", "down", PROVIDER="lxc").output
+    assert removed == ["pair off"]
+    assert "there are no nodes of cluster three-zones" in lab("cluster", "down", CLUSTER="three-zones").output
+    assert "no nodes of cluster pair (virtualbox)" in lab("cluster", "down", PROVIDER="virtualbox").output
+    assert refused("cluster", "down", PROVIDER="vmware").where == "PROVIDER"
+    assert removed == ["pair off"]
 
 
 def test_destroying_needs_libvirt_only_where_it_has_nodes(monkeypatch, own_cache) -> None:

@@ -68,7 +68,6 @@ class Provider(Lab):
 def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
     made = Provider()
     monkeypatch.setattr(policy, "provider_for", lambda asked: made)
-    monkeypatch.setattr(policy, "choose_provider", lambda asked: ("libvirt", "as a test wants"))
     monkeypatch.setattr(policy, "on_nodes", lambda provider, profile: Shaper(replace(profile, mtu=1500)))
     return made
 

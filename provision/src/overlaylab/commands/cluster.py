@@ -160,11 +160,18 @@ def ssh_argv(node: InventoryNode, folder) -> list[str]:
 @cluster_option
 @provider_option
 def down(cluster: str, asked: str | None) -> None:
-    """Switch the nodes off. Their snapshots stay: the next lab:up takes seconds."""
-    provider = provider_of(cluster, asked)
-    with lock.cluster_lock(cluster, "switching nodes off"):
-        asyncio.run(provider.down())
-    say("nodes are off; ./task lab:destroy removes them")
+    """Switch the nodes off, VMs and containers alike. Their snapshots stay: the next lab:up takes seconds."""
+    clusters.load_cluster(cluster)
+    if asked:
+        named.check(asked)
+    there = [name for name in named.NAMES if cluster in named.clusters_of(name) and asked in (None, "", name)]
+    for name in there:
+        with lock.cluster_lock(cluster, "switching nodes off"):
+            asyncio.run(named.make(name, cluster, say).down())
+    if there:
+        say(f"nodes are off ({', '.join(there)}); ./task lab:destroy removes them")
+    else:
+        say(f"there are no nodes of cluster {cluster}{f' ({asked})' if asked else ''}")
 
 
 @command.command()

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from overlaylab import experiment, lock, paths, policy_lab
-from overlaylab.commands.measure import choose_provider, interruptible, provider_for
+from overlaylab.commands.measure import interruptible, provider_for
 from overlaylab.errors import UserError
 from overlaylab.model import Variant
 from overlaylab.progress import readable, say
@@ -53,8 +53,6 @@ def command(overlay: str, modes: str | None, rules: int, profile: str | None, **
         **typed,
     )
     with Store.open(paths.database()) as store:
-        if not asked.inventory:
-            choose_provider([asked])
         provider = provider_for(asked)
         with lock.cluster_lock(provider.cluster, f"trying the policy of {overlay}"):
             try:
