@@ -317,8 +317,9 @@ def test_two_rates_are_kept_by_a_program_that_goes_with_the_profile(node: Namesp
         """
     )
     sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
-    # The bucket, and the sustained rate; what goes out until the program looks is taken off later.
-    assert 0.8 * 2e6 < sent < 2e6 + 10e6 / 8 * seconds + 100e6 / 8 * 0.1
+    # The bucket, and the sustained rate; what goes out until the program looks, which a busy machine puts off, is taken
+    # off later. All the time at the burst's rate would be more.
+    assert 0.8 * 2e6 < sent < 0.8 * 100e6 / 8 * seconds
     kept = json.loads(node.sh(f"cat {shaping_scripts.STATE}/bucket"))
     assert kept["empty"] is True
     assert read_back(node, shaped) == []
