@@ -394,6 +394,14 @@ async def test_down_switches_off_and_keeps_states(make, hypervisor) -> None:
     assert hypervisor.snapshots[NODES[0]] == [provider.clean_snapshot()]
 
 
+async def test_nodes_that_were_left_half_made_are_switched_off(make, hypervisor) -> None:
+    provider = make()
+    (provider.folder / "inventory.yml").unlink()
+    provider._nodes = None
+    await provider.down()
+    assert hypervisor.log == [f"destroy {name}" for name in NODES]
+
+
 async def test_removing_takes_nodes_that_vagrant_has_forgotten_and_their_networks(make, hypervisor) -> None:
     provider = make()
     ready(provider, hypervisor)

@@ -229,7 +229,8 @@ class SnapshotVMs(NotedNodes, ABC):
 
     async def down(self) -> None:
         """Switch the nodes off; snapshots stay, so that the next `up` takes seconds."""
-        self.nodes.drop()
+        if (self.folder / "inventory.yml").exists():  # not where making them was interrupted
+            self.nodes.drop()
         known = await self.states()
         await self.switch_off([m for m in self.machines if m in known and known[m] not in self.OFF])
 
