@@ -174,7 +174,7 @@ def restore_sysctls():
                 print(f"overlay-reset: {name}: {wrong}", file=sys.stderr)
 
 
-def unload_modules(patience=5.0):
+def unload_modules(patience=20.0):
     """Unload what was loaded between record_before and record_after (common.sh) and is not in use.
 
     patience: seconds without progress, while a reference is one that the kernel gives up a little later.
