@@ -60,6 +60,8 @@ class Row:
     left_out: int
     theory: float | None
     published: tuple[Published, ...]
+    repetitions: tuple[tuple[int, float], ...] = ()
+    """(block, value) of every trial that holds, in the metric's unit."""
 
 
 @dataclass(frozen=True)
@@ -211,6 +213,9 @@ def _table(
                     {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
                 )
                 if compared
+                else (),
+                repetitions=tuple((b, v) for b, values in sorted(cell.blocks.items()) for v in values)
+                if cell
                 else (),
             )
         )

@@ -51,29 +51,30 @@ def show(
         with Store.open(source, create=False) as store:
             return show(store, run_id, console, provisional, headers, brief)
     whole = report(source, source.find_run(run_id), headers)
-    for line in _heading(whole, provisional):
+    for line in heading(whole, provisional):
         console.print(line)
     notes: dict[str, str] = {}
     unbounded = console.options.update(width=1000)
-    grids = [_grid(table, notes, short=False) for table in whole.tables]
+    grids = [grid_of(table, notes, short=False) for table in whole.tables]
     if any(console.measure(grid, options=unbounded).maximum > console.width for grid in grids):
-        grids = [_grid(table, notes, short=True) for table in whole.tables]
+        grids = [grid_of(table, notes, short=True) for table in whole.tables]
     for table, grid in zip(whole.tables, grids, strict=True):
         console.print()
-        console.print(_title(table))
+        console.print(title_of(table))
         console.print(grid)
-        for line in _under(table):
+        for line in under(table):
             console.print(Text(line, "dim"))
     if not whole.tables and whole.run.trials_planned:
         console.print(Text("No trial has given a value yet."))
     console.print()
     if not brief:
-        for line in _footer(whole, notes):
+        for line in footer(whole, notes):
             console.print(Text(line))
     return None
 
 
-def _heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
+def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
+    """What was measured on what, and whether that is all."""
     run, record = whole.run, whole.run.record
     tier = record.stands_for
     stands_for = "" if tier is None else f" (stands for {' '.join(v for v in tier.values() if v)})"
@@ -99,7 +100,8 @@ def _heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
         )
 
 
-def _title(table: Table) -> Text:
+def title_of(table: Table) -> Text:
+    """Benchmark, metric, unit, direction, tools."""
     text = Text(table.benchmark, "bold")
     where = "" if table.where is None else f" ({table.where})"
     unit = numbers(table)[0]
@@ -108,8 +110,8 @@ def _title(table: Table) -> Text:
     return text
 
 
-def _grid(table: Table, notes: dict[str, str], short: bool) -> Grid:
-    """short: without the overlay's name, where there is only one beside the host."""
+def grid_of(table: Table, notes: dict[str, str], short: bool) -> Grid:
+    """The rows as printed; notes, letter by letter, is added to. short: without the name of a lone overlay."""
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     rows = table.rows
     overlays = list({r.variant.overlay: None for r in rows if r.variant.overlay != HOST})
@@ -222,7 +224,7 @@ def note_of(one: Published, variant: Variant, table: Table) -> str:
     return "; ".join([*parts, *one.notes])
 
 
-def _under(table: Table) -> Iterable[str]:
+def under(table: Table) -> Iterable[str]:
     """What qualifies one table."""
     largest = max((r.median for r in table.rows if r.median), default=0.0)
     if table.step is not None and largest and table.step > WORTH_SAYING * largest:
@@ -239,7 +241,8 @@ def _under(table: Table) -> Iterable[str]:
         yield f"{blocks} not in the ratio of {', '.join(names)}."
 
 
-def _footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
+def footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
+    """What qualifies the whole run: trials without a value, checks, evidence, the notes, how to read the columns."""
     record = whole.run.record
     for status, reasons in (("failed", whole.failed), ("void", whole.void)):
         total = sum(count for _, count in reasons)
