@@ -17,7 +17,7 @@ from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.overlay_ranges import check_ranges
-from overlaylab.plan import HOST, overhead_key, plan_trials, with_host
+from overlaylab.plan import HOST, is_fresh, overhead_key, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 
@@ -52,6 +52,8 @@ class Request:
     written_arguments: str | None
     provider: str | None = None
     """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
+    fresh: int = 0
+    """Every so many-th block is measured on nodes that were booted for it; 0: none."""
     group: str | None = None
     only: str | None = None
     left_out: Mapping[Variant, str] = field(default_factory=dict)
@@ -73,6 +75,7 @@ class Request:
             "profile": self.profile.name,
             "suite": self.suite.name,
             "blocks": self.blocks,
+            "fresh": self.fresh,
             "scale": self.scale,
             "seed": self.seed,
         }
@@ -92,6 +95,7 @@ def request(
     blocks: int | None = None,
     scale: float = 1.0,
     seed: int | None = None,
+    fresh: int | None = None,
 ) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
     wanted = load_suite(suite)
@@ -104,6 +108,16 @@ def request(
         raise UserError(
             "BLOCKS", "must lie between 1 and 1000", seen=blocks, fix="Leave it out for the suite's own"
         )
+    if fresh is not None and not 0 <= fresh <= 1000:
+        raise UserError(
+            "FRESH", "must lie between 0 and 1000", seen=fresh,
+            fix="FRESH=5 boots the nodes for every fifth block; leave it out for the suite's own",
+        )  # fmt: skip
+    if fresh and inventory:
+        raise UserError(
+            "FRESH", "cannot be combined with INVENTORY: SSH hosts are not the lab's to boot",
+            seen=fresh, fix="Leave it out",
+        )  # fmt: skip
     if seed is not None and not 0 <= seed < 2**63:
         raise UserError(
             "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
@@ -136,6 +150,7 @@ def request(
         blocks=blocks or wanted.blocks,
         scale=scale,
         seed=secrets.randbelow(2**31) if seed is None else seed,
+        fresh=0 if inventory else wanted.fresh if fresh is None else fresh,
         variants=with_host(chosen.variants, host_variant),
         left_out=chosen.left_out,
         role_arguments={overlay: own_arguments} if own_arguments else {},
@@ -162,6 +177,7 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
         blocks=arguments["blocks"],
         scale=arguments["scale"],
         seed=arguments["seed"],
+        fresh=arguments.get("fresh", 0),
     )
     group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
     return replace(asked, group=group, profiles=profiles)
@@ -292,6 +308,8 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
         + PROOF_PAIR * (between - 1)
         + request.blocks * sum(_overhead(v, accelerator, between) for v in request.variants)
     )
+    anew = sum(is_fresh(block, request.fresh) for block in range(1, request.blocks + 1))
+    around += anew * sum(_boot_and_converge(v, accelerator) for v in request.variants)
     nodes = clusters.load_cluster(request.cluster).nodes if request.inventory is None else ()
     return Estimate(
         seconds=inside + around,
@@ -308,6 +326,14 @@ def _overhead(variant: Variant, accelerator: str, between: int) -> float:
         progress.estimate(overhead_key(variant, accelerator, 1), CELL_OVERHEAD.get(accelerator, 13.0)) or 0.0
     )
     return one * (1 + PAIR_OVERHEAD * (between - 1))
+
+
+def _boot_and_converge(variant: Variant, accelerator: str) -> float:
+    """Seconds more for a cell whose nodes are booted for it; containers always are."""
+    if accelerator == "shared-kernel":
+        return 0.0
+    names = (f"boot-{accelerator}", 30.0), (f"converge-{variant.overlay}-{accelerator}", 40.0)
+    return sum(progress.estimate(name, default) or 0.0 for name, default in names)
 
 
 def planning_inventory(request: Request) -> Inventory:

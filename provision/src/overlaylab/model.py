@@ -22,6 +22,10 @@ class Variant:
         """Name within the overlay, as MODES= takes it: ``fastdp``, ``fastdp-encrypted``, ``host``."""
         return (self.mode or self.overlay) + ("-encrypted" if self.encrypted else "")
 
+    def __str__(self) -> str:
+        """For people: ``host``, ``weave fastdp-encrypted``."""
+        return self.overlay if self.mode is None else f"{self.overlay} {self.key}"
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -97,6 +97,11 @@ def pairs(
     ]
 
 
+def is_fresh(block: int, every: int) -> bool:
+    """Whether a block's nodes are booted for each variant: every so many-th is, none where that is 0."""
+    return every > 0 and block % every == 0
+
+
 def overhead_key(variant: Variant, accelerator: str, between: int) -> str:
     """Under which `progress` remembers what a cell takes around its trials, with `between` pairs of endpoints."""
     key = f"cell-overhead-{variant.overlay}-{accelerator}"

@@ -19,7 +19,7 @@ from overlaylab.inventory import Inventory
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.plan import endpoints
 from overlaylab.proof import Ends, Point
-from overlaylab.runner import Runner, variant_name
+from overlaylab.runner import Runner
 from overlaylab.ssh import Node
 from overlaylab.suite import Suite
 
@@ -145,10 +145,10 @@ class PolicyRunner(Runner):
                 Evidence(server.name, "policy", "converge", right, {"policy": told, "passes": passes},
                          {"connects": seen.connects, "pings": seen.pings, "said": said}, reason),
             )  # fmt: skip
-            self.say(f"  {variant_name(variant)} {told}: {seen}")
+            self.say(f"  {variant} {told}: {seen}")
             if not right:
                 raise UserError(
-                    f"{variant_name(variant)}: policy", f"does not do what it says: {reason}",
+                    f"{variant}: policy", f"does not do what it says: {reason}",
                     fix="See the journal of the overlay's policy daemon on both nodes",
                 )  # fmt: skip
             found.append((told, seen))

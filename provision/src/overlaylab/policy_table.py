@@ -15,7 +15,7 @@ from overlaylab import database, intervals
 from overlaylab.model import Variant
 from overlaylab.policy_lab import RULES, benchmark_name
 from overlaylab.results_table import MISSING, digits, span
-from overlaylab.runner import readable_value, variant_name
+from overlaylab.runner import readable_value
 from overlaylab.store import Store
 
 
@@ -82,7 +82,7 @@ def show(store: Store, run_id: str, rules: int, out: Console) -> None:
         certain = certain and holds
         median = [statistics.median(pair[side] for pair in cost.blocks) for side in (1, 0)]
         grid.add_row(
-            variant_name(cost.variant), cost.benchmark, cost.metric, str(len(cost.blocks)),
+            str(cost.variant), cost.benchmark, cost.metric, str(len(cost.blocks)),
             *(readable_value(cost.metric, value) for value in median),
             f"{digits(cost.ratio)} ({span(digits(low), digits(high))})",
         )  # fmt: skip

@@ -18,7 +18,7 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
-from overlaylab.plan import HOST, cells, overhead_key, pairs
+from overlaylab.plan import HOST, cells, is_fresh, overhead_key, pairs
 from overlaylab.progress import readable, remember
 from overlaylab.proof import Ends, Point
 from overlaylab.providers import Provider, Say
@@ -59,13 +59,17 @@ class Runner:
         say: Say,
         on_block: Callable[[int], None] = lambda block: None,
         fills_bucket: bool = True,
+        fresh_every: int = 0,
     ) -> None:
         self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
         self.say, self.on_block = say, on_block
         self.fills_bucket = fills_bucket
         """Before each trial; a suite that looks at the long run leaves it as the trial before did."""
+        self.fresh_every = fresh_every
+        """Every so many-th block's nodes are booted for each variant; 0: none's."""
         self.nodes = provider.nodes
         self.clock = Clock()
+        self._booted = False
         self._versions: dict[str, str] = {}
         self._underlay_mtus: dict[str, int] = {}
 
@@ -123,7 +127,8 @@ class Runner:
     async def _cell(self, cell: list[tuple[int, PlannedTrial]], done: set[int], place: str) -> None:
         variant = cell[0][1].variant
         started = time.monotonic()
-        entered = await self.provider.enter(variant)
+        entered = await self.provider.enter(variant, fresh=is_fresh(cell[0][1].block, self.fresh_every))
+        self._booted = entered.booted
         self.clock.reverts.append(entered.revert)
         self.shaper.endpoints = await self._bare_endpoints(variant)
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
@@ -144,7 +149,7 @@ class Runner:
                 result, point = await self._trial(trial_id, trial, ends, point, wrong)
                 done.add(trial_id)
                 in_trials += result.duration or 0.0
-                self.say(f"  {place} {variant_name(variant)} {trial.benchmark}{where}: {_outcome(result)}")
+                self.say(f"  {place} {variant} {trial.benchmark}{where}: {_outcome(result)}")
         self.clock.trials += in_trials
         self.clock.harness += time.monotonic() - began - in_trials
         remember(
@@ -231,7 +236,9 @@ class Runner:
             tool_version=version,
             samples=samples,
             node_state={
-                name: state | ({"bucket_filled": self.fills_bucket} if "bucket" in state["after"] else {})
+                name: state
+                | {"booted": self._booted}
+                | ({"bucket_filled": self.fills_bucket} if "bucket" in state["after"] else {})
                 for name, state in states.items()
             },
             overlay_version=after.status.get("version"),
@@ -265,11 +272,6 @@ def _outcome(result: TrialResult) -> str:
         return f"{result.status}: {result.reason}"
     whole = [s for s in result.samples if s.t_start is None and s.quantile is None]
     return ", ".join(f"{s.metric} {readable_value(s.metric, s.value)}" for s in whole) or "ok"
-
-
-def variant_name(variant: Variant) -> str:
-    """``host``, ``weave fastdp-encrypted``."""
-    return variant.overlay if variant.mode is None else f"{variant.overlay} {variant.key}"
 
 
 def readable_value(metric: str, value: float) -> str:

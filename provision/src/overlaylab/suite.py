@@ -36,7 +36,8 @@ class BenchmarkSpec:
 class Suite:
     """A named list of benchmarks. blocks: how often the whole is repeated; digest: SHA-256 in hex.
 
-    fills_bucket: on a tier of two rates, every trial begins with a full bucket.
+    fills_bucket: on a tier of two rates, every trial begins with a full bucket. fresh: every so many-th block's nodes
+    are booted for it, unless FRESH says otherwise; 0: none's.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Suite:
     blocks: int
     benchmarks: tuple[BenchmarkSpec, ...]
     fills_bucket: bool
+    fresh: int
     digest: str
     source: Document = field(repr=False, compare=False)
 
@@ -88,7 +90,10 @@ def read_suite(path: Path) -> Suite:
             )
     data = document.data
     fills = data.get("bucket", "full") == "full"
-    return Suite(path.stem, data["description"], data["blocks"], benchmarks, fills, document.digest, document)
+    return Suite(
+        path.stem, data["description"], data["blocks"], benchmarks, fills, data.get("fresh", 0),
+        document.digest, document,
+    )  # fmt: skip
 
 
 def _benchmark(document: Document, index: int) -> BenchmarkSpec:

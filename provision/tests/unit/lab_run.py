@@ -57,6 +57,7 @@ class Lab:
     def __init__(self) -> None:
         self.current = HOST
         self.entered: list[Variant] = []
+        self.booted: list[bool] = []
         self.renewed = 0
         self.nodes = FakeNodes(
             LAB,
@@ -79,11 +80,12 @@ class Lab:
     def client(self):
         return self.nodes["node1"]
 
-    async def enter(self, variant: Variant) -> Entered:
+    async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
         self.entered.append(variant)
+        self.booted.append(fresh)
         self.current = variant
         await self.nodes.connect()
-        return Entered(revert=2.0, converge=0.0)
+        return Entered(revert=2.0, converge=0.0, booted=fresh)
 
     async def renew(self) -> None:
         self.renewed += 1
@@ -125,8 +127,10 @@ class Bench:
         self.said: list[str] = []
         self.blocks: list[int] = []
 
-    async def run(self) -> Runner:
-        runner = Runner(self.store, self.run_id, self.lab, self.shaper, self.said.append, self.blocks.append)  # type: ignore[arg-type]
+    async def run(self, **how) -> Runner:
+        runner = Runner(
+            self.store, self.run_id, self.lab, self.shaper, self.said.append, self.blocks.append, **how  # type: ignore[arg-type]
+        )
         await runner.run()
         return runner
 

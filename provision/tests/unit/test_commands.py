@@ -194,8 +194,8 @@ def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) 
 
 
 def test_variants_have_names_for_people() -> None:
-    assert measure.variant_name(Variant("host")) == "host"
-    assert measure.variant_name(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
+    assert str(Variant("host")) == "host"
+    assert str(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
 
 
 @pytest.fixture

@@ -241,6 +241,18 @@ def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
         experiment.request("weave", provider="lxc", inventory=str(hosts))
 
 
+def test_fresh_boots_are_the_suites_unless_asked_otherwise(tmp_path, monkeypatch) -> None:
+    assert experiment.request("weave").fresh == 0
+    assert experiment.request("weave", fresh=3).fresh == 3
+    monkeypatch.setattr(experiment, "load_suite", lambda name: replace(load_suite(name), fresh=5))
+    assert experiment.request("weave").fresh == 5
+    assert experiment.request("weave", fresh=0).fresh == 0
+    asked = experiment.request("weave", fresh=3, seed=7)
+    assert experiment.again(asked.arguments(), "libvirt").fresh == 3
+    with pytest.raises(UserError, match="FRESH: must lie between 0 and 1000"):
+        experiment.request("weave", fresh=-1)
+
+
 def test_a_machine_without_ip_is_told_what_to_install(monkeypatch) -> None:
     def absent(*_, **__):
         raise FileNotFoundError("ip")

@@ -11,7 +11,7 @@ from overlaylab import ansible, cluster, host, image, overlays, shaping_scripts,
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
-from overlaylab.providers import libvirt, virsh
+from overlaylab.providers import libvirt, snapshots, virsh
 from overlaylab.providers.libvirt import Libvirt
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
@@ -287,6 +287,38 @@ async def test_entering_reverts_connects_anew_and_sets_the_clocks(make, hypervis
     for node in provider.nodes.values():
         assert node.connected
         assert [script.split()[:3] for script in node.log] == [["date", "-u", "-s"]]
+
+
+async def test_a_fresh_block_boots_the_clean_nodes_and_converges_anew(
+    make, hypervisor, playbooks, monkeypatch
+) -> None:
+    provider = make()
+    ready(provider, hypervisor, provider.snapshot(FASTDP))
+    boots = {name: iter(["one\n", "", "one\n", "two\n"]) for name in provider.nodes}
+    for name, node in provider.nodes.items():
+        node.answers |= {"boot_id": lambda _, n=name: next(boots[n]), "systemctl --no-block reboot": ""}
+
+    async def sleep(seconds: float) -> None:
+        pass
+
+    monkeypatch.setattr(snapshots.asyncio, "sleep", sleep)
+    entered = await provider.enter(FASTDP, fresh=True)
+    assert (entered.booted, (await provider.enter(FASTDP)).booted) == (True, False)
+    assert [line.split()[2] for line in hypervisor.log if line.startswith(f"snapshot-revert {NODES[0]}")] == [
+        provider.clean_snapshot(),
+        provider.snapshot(FASTDP),
+    ]
+    assert [call[:2] for call in playbooks] == [("weave", "converge")]
+
+
+async def test_nodes_that_do_not_boot_are_not_waited_for_for_ever(make, hypervisor, monkeypatch) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    monkeypatch.setattr(snapshots, "BOOT_SECONDS", -1)
+    for node in provider.nodes.values():
+        node.answers |= {"boot_id": "one\n", "systemctl --no-block reboot": ""}
+    with pytest.raises(NodeError, match="node1 has not booted after -1 s"):
+        await provider.enter(HOST, fresh=True)
 
 
 async def test_nodes_are_named_by_their_state(make, hypervisor) -> None:

@@ -42,6 +42,18 @@ async def test_a_whole_run(lab_store) -> None:
     assert runner.clock.trials == pytest.approx(8 * 0.5)
 
 
+async def test_every_so_many_th_block_is_measured_on_nodes_that_were_booted_for_it(lab_store) -> None:
+    bench = Bench(lab_store, variants=(HOST,), blocks=4)
+    await bench.run(fresh_every=2)
+    # The first is for the profile.
+    assert bench.lab.booted == [False, False, True, False, True]
+    stored = bench.rows(
+        "SELECT DISTINCT t.block, json_extract(o.node_state, '$.node1.booted') FROM _trial AS t"
+        " JOIN _output AS o USING (trial_id) ORDER BY t.block"
+    )
+    assert stored == [(1, 0), (2, 1), (3, 0), (4, 1)]
+
+
 async def test_each_trial_is_stored_with_its_proof(lab_store) -> None:
     bench = Bench(lab_store, variants=(HOST, FASTDP), blocks=1)
     await bench.run()

@@ -12,10 +12,10 @@ from rich.console import Console
 
 from overlaylab import daemons, experiment, host, lock, overlays, paths, tiers
 from overlaylab.errors import NodeError, UserError
-from overlaylab.plan import cells, pairs
+from overlaylab.plan import cells, is_fresh, pairs
 from overlaylab.progress import readable, say
 from overlaylab.providers import named
-from overlaylab.runner import Clock, Runner, RunStopped, variant_name
+from overlaylab.runner import Clock, Runner, RunStopped
 from overlaylab.shaper import on_nodes
 from overlaylab.store import Store
 
@@ -47,6 +47,8 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
     "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
 )
 @click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
+@click.option("--fresh", envvar="FRESH", type=int,
+              help="Boot the nodes for every so many-th block, 0 for none (default: the suite's).")  # fmt: skip
 @click.option(
     "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
 )
@@ -89,7 +91,8 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
     )
     for cell in cells([(n, t) for n, t in enumerate(trials)]):
         first = cell[0][1]
-        out.print(f"  block {first.block}: {variant_name(first.variant)}: {_in_words(cell)}")
+        booted = " (nodes booted for it)" if is_fresh(first.block, asked.fresh) else ""
+        out.print(f"  block {first.block}: {first.variant}{booted}: {_in_words(cell)}")
     if others:
         for number, one in enumerate(every, 1):
             tier = f"{number}. {one.profile.name}: {one.profile.description}"
@@ -107,7 +110,7 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
 
 
 def _left_out(asked: experiment.Request) -> list[str]:
-    return [f"left out: {variant_name(variant)}: {why}" for variant, why in asked.left_out.items()]
+    return [f"left out: {variant}: {why}" for variant, why in asked.left_out.items()]
 
 
 def _in_words(cell: list) -> str:
@@ -254,7 +257,7 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         results_table.show(store, run_id, out, provisional=unfinished, brief=unfinished)
 
     shaper = on_nodes(provider, asked.profile)
-    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket)
+    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh)
     try:
         await runner.run()
     except (Exception, asyncio.CancelledError):

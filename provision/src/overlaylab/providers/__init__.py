@@ -20,10 +20,14 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Entered:
-    """What entering a variant cost, in seconds: `revert` until SSH answered, `converge` where Ansible ran."""
+    """What entering a variant cost, in seconds: `revert` until SSH answered, `converge` where Ansible ran.
+
+    booted: the nodes were booted for it, rather than put back to a state that was saved, or left as they were.
+    """
 
     revert: float
     converge: float
+    booted: bool = False
 
 
 class Provider(Protocol):
@@ -52,8 +56,12 @@ class Provider(Protocol):
         """Bring the cluster up and converge what is not converged yet."""
         ...
 
-    async def enter(self, variant: Variant) -> Entered:
-        """Put all nodes into the converged state of `variant`, profile none, with SSH connected."""
+    async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
+        """Put all nodes into the converged state of `variant`, profile none, with SSH connected.
+
+        fresh: boot them for it, where they are the provider's own, and converge anew: what a saved state repeats each
+        time (memory layout, hash seeds, the order in which daemons came up) is then drawn again.
+        """
         ...
 
     async def renew(self) -> None:

@@ -151,7 +151,8 @@ class Hosts:
                         fix="Switch SR-IOV on in the machine's firmware, or measure hosts that have it",
                     )
 
-    async def enter(self, variant: Variant) -> Entered:
+    async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
+        """Not booted, whatever `fresh` says: they are somebody's machines."""
         started = time.monotonic()
         if variant == self._current:
             await self._clear_profile()
@@ -164,7 +165,7 @@ class Hosts:
             for node in self.nodes.values():
                 await node.sh(shaping_scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         self._unsure = variant
-        with step(f"converge-{variant.overlay}-hosts", f"converging {variant.overlay} {variant.key}", 40):
+        with step(f"converge-{variant.overlay}-hosts", f"converging {variant}", 40):
             await self._playbook(variant, "converge")
         self._current, self._unsure = variant, None
         return Entered(revert=0.0, converge=time.monotonic() - started)

@@ -351,15 +351,13 @@ class Lxc(NotedNodes):
         for name, reason in failed.items():
             self.say(f"kernel module {name} could not be loaded: {reason}")
 
-    async def enter(self, variant: Variant) -> Entered:
+    async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
+        """Always booted for it: it takes containers a second."""
         reverted = await self.clean()
         started = time.monotonic()
-        text = (
-            f"converging {variant.overlay} {variant.key}" if variant.mode else f"converging {variant.overlay}"
-        )
-        with step(f"converge-{variant.overlay}-{self.accelerator}", text, 15):
+        with step(f"converge-{variant.overlay}-{self.accelerator}", f"converging {variant}", 15):
             await self.converge(variant)
-        return Entered(revert=reverted, converge=time.monotonic() - started)
+        return Entered(revert=reverted, converge=time.monotonic() - started, booted=True)
 
     async def renew(self) -> None:
         """Nothing to renew: a container is made clean, whatever became of the runner."""

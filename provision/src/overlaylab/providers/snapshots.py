@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
 import json
 import re
@@ -19,6 +21,11 @@ from overlaylab.progress import step
 from overlaylab.providers import Entered, Say
 from overlaylab.providers.noted import NotedNodes
 from overlaylab.vagrant import Vagrant, read_json
+
+BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
+BOOT_SECONDS = 240
+BOOTED = f"""case $(systemctl is-system-running) in running | degraded) {BOOT_ID} ;; esac"""
+"""Prints the boot's id once all units have been started."""
 
 SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
 """After a revert a node's clock is behind by the time since the snapshot."""
@@ -258,7 +265,6 @@ class SnapshotVMs(NotedNodes, ABC):
         return self.clean_snapshot() in await self.kept()
 
     async def _converge(self, variant: Variant, have: set[str]) -> None:
-
         overlay = overlays.load(variant.overlay)
         mode = overlay.modes[variant.key]
         relatives = [
@@ -267,10 +273,7 @@ class SnapshotVMs(NotedNodes, ABC):
             if mode.family and other.family == mode.family
         ]
         start = next((name for name in relatives if name in have), self.clean_snapshot())
-        text = (
-            f"converging {variant.overlay} {variant.key}" if variant.mode else f"converging {variant.overlay}"
-        )
-        with step(f"converge-{variant.overlay}-{self.accelerator}", text, 40):
+        with step(f"converge-{variant.overlay}-{self.accelerator}", f"converging {variant}", 40):
             await self.revert(start)
             await self.converge(variant)
             await self.take(self.snapshot(variant))
@@ -282,8 +285,36 @@ class SnapshotVMs(NotedNodes, ABC):
         if stale := sorted(name for name in have if not name.startswith(current)):
             await self.forget(stale)
 
-    async def enter(self, variant: Variant) -> Entered:
-        return Entered(revert=await self.revert(self.snapshot(variant)), converge=0.0)
+    async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
+        if not fresh:
+            return Entered(revert=await self.revert(self.snapshot(variant)), converge=0.0)
+        with step(f"boot-{self.accelerator}", "booting the nodes", 30):
+            booting = await self._boot()
+        started = time.monotonic()
+        with step(f"converge-{variant.overlay}-{self.accelerator}", f"converging {variant}", 40):
+            await self.converge(variant)
+        return Entered(revert=booting, converge=time.monotonic() - started, booted=True)
+
+    async def _boot(self) -> float:
+        """Boot all nodes with their clean disks; seconds until they have, the clock set."""
+        started = time.monotonic()
+        await self.revert(self.clean_snapshot())
+        before = {name: done.stdout for name, done in (await self.nodes.sh(BOOT_ID)).items()}
+        # In the background: a reboot that answers first has its connection to answer through.
+        await self.nodes.sh("systemctl --no-block reboot", timeout=15)
+        deadline = time.monotonic() + BOOT_SECONDS
+        for name, node in self.nodes.items():
+            while True:
+                node.drop()
+                with contextlib.suppress(NodeError):  # the old system is just about to go
+                    await node.connect(timeout=5)
+                    if (await node.sh(BOOTED, check=False, timeout=10)).stdout.strip() not in ("", before[name].strip()):
+                        break
+                if time.monotonic() > deadline:
+                    raise NodeError(f"{name} has not booted after {BOOT_SECONDS} s")
+                await asyncio.sleep(0.5)
+        await self._connect()
+        return time.monotonic() - started
 
     async def renew(self) -> None:
         """Nothing to renew: a VM is reverted, whatever became of the runner."""
