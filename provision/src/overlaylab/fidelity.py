@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from overlaylab.evidence import idle_share
-from overlaylab.intervals import Interval
+from overlaylab.inference import Interval
 from overlaylab.profile_checks import BUSY, GOODPUT_TOLERANCE
 
 REPRODUCED, DIFFERS, CANNOT_TELL = "reproduced", "differs", "cannot tell"

@@ -16,7 +16,7 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
 from overlaylab.fidelity import NOT_MEASURED, Lab, Load, Verdict, judge, load_of
-from overlaylab.intervals import MEDIAN_TAKES, Interval, median_ratio
+from overlaylab.inference import MEDIAN_TAKES, Interval, median_ratio
 from overlaylab.model import Variant
 from overlaylab.profile import Profile, load_profile
 from overlaylab.published_precision import flaws_of, published_interval

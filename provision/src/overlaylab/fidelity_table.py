@@ -11,7 +11,7 @@ from rich.text import Text
 
 from overlaylab.fidelity import NOT_MEASURED
 from overlaylab.fidelity_lab import Line
-from overlaylab.intervals import Interval
+from overlaylab.inference import Interval
 from overlaylab.results_table import ACCELERATORS, MISSING, digits
 
 METRICS = {"goodput": "goodput", "latency_one_way": "latency"}

@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as Grid
 
-from overlaylab import database, intervals
+from overlaylab import database, inference
 from overlaylab.model import Variant
 from overlaylab.policy_lab import RULES, benchmark_name
 from overlaylab.results_table import MISSING, digits, span
@@ -35,7 +35,7 @@ class Cost:
 
     def span(self) -> tuple[float, float, bool]:
         """(low, high, whether they are an interval of the median): else the least and the largest ratio."""
-        interval = intervals.median_ratio(self.blocks)
+        interval = inference.median_ratio(self.blocks)
         if interval:
             return interval.low, interval.high, True
         ratios = [own / base for own, base in self.blocks]

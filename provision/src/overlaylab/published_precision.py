@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from overlaylab.intervals import CONFIDENCE, Interval, ratio_of_means
+from overlaylab.inference import CONFIDENCE, Interval
+from overlaylab.inference_samples import ratio_of_means
 from overlaylab.paths import DB
 
 if TYPE_CHECKING:

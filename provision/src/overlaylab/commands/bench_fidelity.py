@@ -14,7 +14,7 @@ import click
 from overlaylab import experiment, fidelity_lab, fidelity_table, paths
 from overlaylab.commands.measure import accelerator_for, carry_out
 from overlaylab.errors import UserError
-from overlaylab.intervals import MEDIAN_TAKES
+from overlaylab.inference import MEDIAN_TAKES
 from overlaylab.profile import Profile
 from overlaylab.progress import readable, say, wide
 from overlaylab.store import Store

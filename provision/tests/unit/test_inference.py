@@ -2,7 +2,8 @@
 
 import pytest
 
-from overlaylab.intervals import MEDIAN_TAKES, Interval, median_rank, median_ratio, ratio_of_means
+from overlaylab.inference import MEDIAN_TAKES, Interval, median_rank, median_ratio
+from overlaylab.inference_samples import ratio_of_means
 
 
 @pytest.mark.parametrize(
