@@ -94,10 +94,14 @@ def median_ratio(blocks: Blocks, step: float = 0.0, alpha: float = ALPHA) -> Int
 
 @dataclass(frozen=True)
 class Verdict:
-    """word: LOWER, HIGHER, SAME (within the margin) or CANNOT_TELL. p: of what is claimed, corrected; else None."""
+    """word: LOWER, HIGHER, SAME (within the margin) or CANNOT_TELL. p: of what is claimed, corrected; else None.
+
+    alone: what would be said if nothing else had been compared; it is what the printed interval shows.
+    """
 
     word: str
     p: float | None = None
+    alone: str = CANNOT_TELL
 
 
 @dataclass(frozen=True)
@@ -151,17 +155,19 @@ def verdicts(family: Sequence[tuple[Blocks, float]], margin: float, looks: int =
     looks: at how many block counts the run could have stopped; each had its share of alpha (Bonferroni).
     """
     found = [claims(blocks, step, margin) for blocks, step in family]
-    different = holm([min(1.0, looks * min(c.lower, c.higher)) for c in found])
-    same = holm([min(1.0, looks * c.same) for c in found])
-    return [_verdict(*each) for each in zip(found, different, same, strict=True)]
+    different = [min(1.0, looks * min(c.lower, c.higher)) for c in found]
+    same = [min(1.0, looks * c.same) for c in found]
+    together = zip(found, holm(different), holm(same), strict=True)
+    alone = [_word(*each)[0] for each in zip(found, different, same, strict=True)]
+    return [Verdict(*_word(*each), word) for each, word in zip(together, alone, strict=True)]
 
 
-def _verdict(claimed: Claims, different: float, same: float) -> Verdict:
+def _word(claimed: Claims, different: float, same: float) -> tuple[str, float | None]:
     if same <= ALPHA:
-        return Verdict(SAME, same)
+        return SAME, same
     if different <= ALPHA:
-        return Verdict(LOWER if claimed.lower < claimed.higher else HIGHER, different)
-    return Verdict(CANNOT_TELL)
+        return (LOWER if claimed.lower < claimed.higher else HIGHER), different
+    return CANNOT_TELL, None
 
 
 def worded(word: str, metric: str, better: str) -> str:
@@ -218,7 +224,8 @@ def looks_at(comparisons: int, most: int | None = None) -> tuple[int, ...]:
     """
     least = fewest_blocks(comparisons, LOOKS)
     last = most or 4 * least
-    return tuple(n for n in (math.ceil(last / 4), math.ceil(last / 2)) if n >= least) + (last,)
+    earlier = (n for n in (math.ceil(last / 4), math.ceil(last / 2)) if n >= least)
+    return (*earlier, last)
 
 
 def precise(family: Sequence[Blocks], precision: float, looks: int) -> bool:

@@ -14,68 +14,18 @@ from dataclasses import dataclass
 from overlaylab import database
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
-from overlaylab.results_published import Published, mtu_told, published_ratio
+from overlaylab.results_published import mtu_told, published_ratio
+from overlaylab.results_rows import HOST, Ratio, Row, Table
+from overlaylab.results_verdicts import Rules, judged, rules_of
 from overlaylab.store import Store, StoredRun
 from overlaylab.theory import ratio_theory
 
-HOST = "host"
 STEP_TOLERANCE = 1.05
 """A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
 COMPARED_UNITS = ("bit/s", "s")
 """Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 
 HeaderBytes = Callable[[Variant], int | None]
-
-
-@dataclass(frozen=True)
-class Ratio:
-    """Overlay over host of the same block, over all blocks that have both.
-
-    same: overlay and host differ by no more than the tool's step, so the ratio says nothing.
-    blocks: (overlay's value, host's) of each such block, in the metric's unit; step: the tool's largest among them.
-    """
-
-    median: float
-    low: float
-    high: float
-    n: int
-    same: bool
-    blocks: tuple[tuple[float, float], ...] = ()
-    step: float = 0.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """One variant under one benchmark; None where there is nothing to say.
-
-    n: blocks with a value. left_out: finished blocks with a value of its own but none of the host.
-    """
-
-    variant: Variant
-    n: int
-    median: float | None
-    low: float | None
-    high: float | None
-    ratio: Ratio | None
-    left_out: int
-    theory: float | None
-    published: tuple[Published, ...]
-    repetitions: tuple[tuple[int, float], ...] = ()
-    """(block, value) of every trial that holds, in the metric's unit."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """One metric of one benchmark between one pair of endpoints. step: the tool's largest, in unit."""
-
-    benchmark: str
-    tools: tuple[str, ...]
-    where: str | None
-    metric: str
-    unit: str
-    better: str
-    step: float | None
-    rows: tuple[Row, ...]
 
 
 @dataclass(frozen=True)
@@ -90,6 +40,8 @@ class Report:
     evidence: Mapping[tuple[Variant, str], tuple[int, int]]
     checks: tuple[JSON, ...]
     """The newest of each kind, as columns of the view profile_check."""
+    rules: Rules
+    """What was settled before the run: verdicts are by these."""
 
 
 def header_bytes(variant: Variant) -> int | None:
@@ -106,15 +58,17 @@ def header_bytes(variant: Variant) -> int | None:
 def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Report:
     """Everything that results:show prints about a run. Raises UserError for an unknown run."""
     run = store.run(run_id)
+    rules = rules_of(run.record.arguments)
     with database.explained(store.path):
         return Report(
             run=run,
             blocks_done=len(finished := _finished_blocks(store, run_id)),
-            tables=_tables(store, run, headers, finished),
+            tables=judged(_tables(store, run, headers, finished), rules),
             failed=_reasons(store, run_id, "failed"),
             void=_reasons(store, run_id, "void"),
             evidence=_evidence(store, run_id),
             checks=_checks(store, run_id),
+            rules=rules,
         )
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from overlaylab.model import RunRecord, Variant
-from overlaylab.results import HOST, Report, Row, Table
+from overlaylab.results import Report
+from overlaylab.results_rows import HOST, Row, Table
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text
 
+from overlaylab.inference import CONFIDENCE
 from overlaylab.model import Variant
-from overlaylab.results import HeaderBytes, Row, Table, header_bytes, report
+from overlaylab.results import HeaderBytes, header_bytes, report
 from overlaylab.results_grid import Grid, Line, Tier, differences, grids
+from overlaylab.results_rows import Row, Table
 from overlaylab.results_table import (
     ACCELERATORS,
     CAVEATS,
@@ -24,6 +26,7 @@ from overlaylab.results_table import (
     note_of,
     span,
 )
+from overlaylab.results_verdicts_table import around
 from overlaylab.store import Store
 from overlaylab.tiers import Group
 
@@ -111,7 +114,7 @@ def _add(
     rows = [line.row(variant) for variant in variants]
     columns: dict[str, list[str]] = {}
     if grid.compared:
-        columns["ratio"] = [_ratio(row, narrow) for row in rows]
+        columns["ratio"] = [_ratio(row, narrow, line.tier.is_done) for row in rows]
         if narrow and any(row and row.ratio and row.ratio.n > 1 for row in rows):
             columns["min–max"] = [_range(row) for row in rows]
         if any(row and row.theory for row in rows):
@@ -175,13 +178,12 @@ def _absolute(grid: Grid, row: Row | None) -> str:
     return _number(grid, row.median) + (f" ({span(low, high)})" if low != high else "")
 
 
-def _ratio(row: Row | None, narrow: bool) -> str:
+def _ratio(row: Row | None, narrow: bool, final: bool) -> str:
     if row is None or row.ratio is None:
         return MISSING
     if row.ratio.same:
         return "=" if narrow else "= (within one step)"
-    low, high = digits(row.ratio.low), digits(row.ratio.high)
-    return digits(row.ratio.median) + (f" ({low}–{high})" if low != high and not narrow else "")
+    return digits(row.ratio.median) + ("" if narrow else around(row.ratio, final))
 
 
 def _range(row: Row | None) -> str:
@@ -215,8 +217,9 @@ def _footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str])
     yield from (f"{mark}  {text}." for text, mark in notes.items())
     if any(grid.compared for grid in found):
         yield (
-            "host: median over blocks. ratio: to the host of the same block and tier, median and min–max over "
-            "blocks. –: no value."
+            "host: median over blocks. ratio: to the host of the same block and tier, median over blocks; (a–b): where "
+            f"that lies with {CONFIDENCE:.0%} or more; [a–b]: min–max, where nothing is claimed. –: no value. Verdicts: "
+            "each tier's own table."
         )
     if any(
         row.theory for grid in found for line in grid.lines for row in map(line.row, grid.variants) if row

@@ -14,11 +14,12 @@ from rich.text import Text
 
 from overlaylab import database, results_checks
 from overlaylab.model import Variant
-from overlaylab.results import HOST, HeaderBytes, Report, Row, Table, header_bytes, report
+from overlaylab.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results_published import Published
+from overlaylab.results_rows import HOST, Row, Table, name_of
+from overlaylab.results_verdicts_table import MISSING, digits, ratio_cell, sentences, verdict_cell
 from overlaylab.store import Store
 
-MISSING = results_checks.MISSING
 ACCELERATORS = {
     "kvm": "the machine's own CPU, virtualised (KVM)",
     "tcg": "emulated CPU (TCG), no KVM",
@@ -51,13 +52,22 @@ def show(
         with Store.open(source, create=False) as store:
             return show(store, run_id, console, provisional, headers, brief)
     whole = report(source, source.find_run(run_id), headers)
+    final = not (whole.run.state != "done" if provisional is None else provisional)
     for line in heading(whole, provisional):
         console.print(line)
     notes: dict[str, str] = {}
     unbounded = console.options.update(width=1000)
-    grids = [grid_of(table, notes, short=False) for table in whole.tables]
-    if any(console.measure(grid, options=unbounded).maximum > console.width for grid in grids):
-        grids = [grid_of(table, notes, short=True) for table in whole.tables]
+
+    def fits(grid: Grid) -> bool:
+        return console.measure(grid, options=unbounded).maximum <= console.width
+
+    grids = [grid_of(table, notes, False, final) for table in whole.tables]
+    if not all(map(fits, grids)):
+        grids = [grid_of(table, notes, True, final) for table in whole.tables]
+    grids = [
+        grid if fits(grid) else grid_of(table, notes, True, final, narrow=True)
+        for table, grid in zip(whole.tables, grids, strict=True)
+    ]
     for table, grid in zip(whole.tables, grids, strict=True):
         console.print()
         console.print(title_of(table))
@@ -68,7 +78,7 @@ def show(
         console.print(Text("No trial has given a value yet."))
     console.print()
     if not brief:
-        for line in footer(whole, notes):
+        for line in footer(whole, notes, final):
             console.print(Text(line))
     return None
 
@@ -110,8 +120,13 @@ def title_of(table: Table) -> Text:
     return text
 
 
-def grid_of(table: Table, notes: dict[str, str], short: bool) -> Grid:
-    """The rows as printed; notes, letter by letter, is added to. short: without the name of a lone overlay."""
+def grid_of(
+    table: Table, notes: dict[str, str], short: bool, final: bool = True, narrow: bool = False
+) -> Grid:
+    """The rows as printed; notes, letter by letter, is added to. short: without the name of a lone overlay.
+
+    final: with intervals and verdicts, which a run that goes on has none of. narrow: without the values' min–max.
+    """
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     rows = table.rows
     overlays = list({r.variant.overlay: None for r in rows if r.variant.overlay != HOST})
@@ -123,8 +138,12 @@ def grid_of(table: Table, notes: dict[str, str], short: bool) -> Grid:
         "median": lambda r: MISSING if r.median is None else number(r.median),
         "min–max": lambda r: MISSING if r.n < 2 else span(number(r.low), number(r.high)),
     }
+    if narrow:
+        del columns["min–max"]
     if any(r.ratio for r in rows if r.variant.overlay != HOST):
-        columns["ratio to host"] = _ratio
+        columns["ratio to host"] = lambda r: ratio_cell(r, final)
+        if final and any(verdict_cell(r, table) not in ("", MISSING) for r in rows):
+            columns["verdict"] = lambda r: verdict_cell(r, table)
     if any(r.theory for r in rows if r.variant.overlay != HOST):
         columns["headers"] = _theory
     if any(p.comparable for r in rows for p in r.published):
@@ -133,7 +152,7 @@ def grid_of(table: Table, notes: dict[str, str], short: bool) -> Grid:
         for row in rows:  # still worth a note
             _published(row, table, notes)
     for title in columns:
-        grid.add_column(title, justify="right")
+        grid.add_column(title, justify="left" if title == "verdict" else "right")
     for row in rows:
         grid.add_row(name_of(row.variant, short), *(cell(row) for cell in columns.values()))
     return grid
@@ -163,24 +182,6 @@ def numbers(table: Table) -> tuple[str, Callable[[float], str]]:
 def span(low: str, high: str) -> str:
     """From the least to the largest, as they are printed."""
     return low if low == high else f"{low}–{high}"
-
-
-def digits(value: float) -> str:
-    """A ratio with three digits that matter."""
-    if value < 0.1:
-        return f"{value:.4f}"
-    return f"{value:.3f}" if value < 2 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
-
-
-def _ratio(row: Row) -> str:
-    if row.ratio is None:
-        return MISSING
-    if row.variant.overlay == HOST:
-        return "1"
-    if row.ratio.same:
-        return "= (within one step)"
-    low, high = digits(row.ratio.low), digits(row.ratio.high)
-    return digits(row.ratio.median) + (f" ({low}–{high})" if low != high else "")
 
 
 def _theory(row: Row) -> str:
@@ -241,7 +242,7 @@ def under(table: Table) -> Iterable[str]:
         yield f"{blocks} not in the ratio of {', '.join(names)}."
 
 
-def footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
+def footer(whole: Report, notes: dict[str, str], final: bool = True) -> Iterable[str]:
     """What qualifies the whole run: trials without a value, checks, evidence, the notes, how to read the columns."""
     record = whole.run.record
     for status, reasons in (("failed", whole.failed), ("void", whole.void)):
@@ -258,8 +259,9 @@ def footer(whole: Report, notes: dict[str, str]) -> Iterable[str]:
     if whole.tables:
         yield (
             "n: blocks with a value. Median and min–max are over blocks; the ratio to the host is the "
-            "median of each block's own, with min–max."
+            "median of each block's own."
         )
+        yield from sentences(whole.tables, whole.rules, final)
     if any(r.theory for t in whole.tables for r in t.rows if r.variant.overlay != HOST):
         yield "headers: the ratio to the host if encapsulation cost nothing but its bytes."
     if record.accelerator in CAVEATS:
@@ -278,14 +280,6 @@ def _evidence(whole: Report) -> Iterable[str]:
     for (variant, kind), (held, taken) in whole.evidence.items():
         if held < taken:
             yield f"   {name_of(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
-
-
-def name_of(variant: Variant, short: bool) -> str:
-    """``weave fastdp encrypted``; short: without the overlay's name."""
-    parts = [variant.mode or variant.overlay, "encrypted" if variant.encrypted else ""]
-    if variant.mode is not None and not short:
-        parts.insert(0, variant.overlay)
-    return " ".join(filter(None, parts))
 
 
 def runs_table(store: Store) -> Grid:

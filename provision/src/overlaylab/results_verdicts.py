@@ -1,0 +1,92 @@
+"""Intervals and verdicts on a run's tables: which metric is primary, what margin was given, how often one looked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from overlaylab.inference import ALPHA, MARGIN, Verdict, fewest_blocks, median_ratio, verdicts
+from overlaylab.model import JSON
+from overlaylab.results_rows import HOST, Row, Table
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What was settled before the run, as its arguments have it. margin, precision: ratios.
+
+    primary: (benchmark, metric) as the suite says, else None. looks: block counts at which the run could stop.
+    """
+
+    margin: float = MARGIN
+    precision: float | None = None
+    looks: tuple[int, ...] = ()
+    primary: tuple[str, str] | None = None
+
+    @property
+    def shares(self) -> int:
+        """In how many parts the 5 % were divided among looks."""
+        return max(1, len(self.looks))
+
+
+def rules_of(arguments: JSON) -> Rules:
+    """Of a stored run. One of before there were margins has the usual one."""
+    primary = arguments.get("primary")
+    return Rules(
+        margin=arguments.get("margin", MARGIN),
+        precision=arguments.get("precision"),
+        looks=tuple(arguments.get("looks") or ()),
+        primary=(primary["benchmark"], primary["metric"]) if primary else None,
+    )
+
+
+def primary_of(tables: Sequence[Table], rules: Rules) -> tuple[str, str] | None:
+    """(benchmark, metric): the suite's word, else goodput, else latency, of the first benchmark that has it."""
+    if rules.primary:
+        return rules.primary
+    compared = [t for t in tables if any(r.ratio for r in t.rows if r.variant.overlay != HOST)]
+    for name in ("goodput", "latency"):
+        if found := next((t for t in compared if t.metric.startswith(name)), None):
+            return found.benchmark, found.metric
+    return None
+
+
+def judged(tables: Sequence[Table], rules: Rules) -> tuple[Table, ...]:
+    """The tables with intervals and verdicts. Those of the primary metric, between all endpoints, are one family."""
+    primary = primary_of(tables, rules)
+    first = [table for table in tables if (table.benchmark, table.metric) == primary]
+    # A variant without a value counts among the comparisons: it was one of those that were begun.
+    family = [(table, row) for table in first for row in _compared(table)]
+    found = verdicts([_series(row) for _, row in family], rules.margin, rules.shares)
+    of = {(id(table), row.variant): v for (table, row), v in zip(family, found, strict=True)}
+    return tuple(_judged(table, rules, of, (table.benchmark, table.metric) == primary) for table in tables)
+
+
+def _compared(table: Table) -> list[Row]:
+    return [row for row in table.rows if row.variant.overlay != HOST]
+
+
+def _series(row: Row) -> tuple[Sequence[tuple[float, float]], float]:
+    return (row.ratio.blocks, row.ratio.step) if row.ratio else ((), 0.0)
+
+
+def _judged(table: Table, rules: Rules, of: dict, primary: bool) -> Table:
+    rows = []
+    for row in table.rows:
+        if row.ratio and row.variant.overlay != HOST:
+            verdict: Verdict = (
+                of.get((id(table), row.variant)) or (verdicts([_series(row)], rules.margin, rules.shares)[0])
+            )
+            interval = median_ratio(row.ratio.blocks, row.ratio.step, ALPHA / rules.shares)
+            row = replace(row, ratio=replace(row.ratio, interval=interval, verdict=verdict))
+        rows.append(row)
+    return replace(table, rows=tuple(rows), primary=primary)
+
+
+def comparisons(tables: Sequence[Table]) -> int:
+    """How many ratios of the primary metric are judged together."""
+    return sum(len(_compared(table)) for table in tables if table.primary)
+
+
+def fewest(tables: Sequence[Table], rules: Rules) -> int:
+    """Blocks below which no verdict on the primary metric can stand."""
+    return fewest_blocks(comparisons(tables), rules.shares)

@@ -1,0 +1,115 @@
+"""What a person reads of intervals and verdicts: the cells, and the sentences under the tables that say what they claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from overlaylab.inference import CANNOT_TELL, CONFIDENCE, MEDIAN_TAKES, worded
+from overlaylab.results_rows import HOST, Ratio, Row, Table, name_of
+from overlaylab.results_verdicts import Rules, comparisons, fewest
+
+MISSING = "–"
+
+
+def digits(value: float) -> str:
+    """A ratio with three digits that matter."""
+    if value < 0.1:
+        return f"{value:.4f}"
+    return f"{value:.3f}" if value < 2 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def percent(value: float) -> str:
+    """``2 %``, ``0.5 %``"""
+    return f"{value * 100:.3g} %"
+
+
+def ratio_cell(row: Row, final: bool) -> str:
+    """The median; behind it (its interval), or [min–max] where none is claimed: few blocks, or a run that goes on."""
+    if row.ratio is None:
+        return MISSING
+    if row.variant.overlay == HOST:
+        return "1"
+    if row.ratio.same:
+        return "= (within one step)"
+    return digits(row.ratio.median) + around(row.ratio, final)
+
+
+def around(ratio: Ratio, final: bool) -> str:
+    """`` (0.953–0.960)`` or `` [0.953–0.960]``, see `ratio_cell`; nothing for a single block."""
+    if final and ratio.interval:
+        return f" ({digits(ratio.interval.low)}–{digits(ratio.interval.high)})"
+    low, high = digits(ratio.low), digits(ratio.high)
+    return "" if low == high else f" [{low}–{high}]"
+
+
+def verdict_cell(row: Row, table: Table) -> str:
+    """In words; nothing is said below six blocks."""
+    if row.variant.overlay == HOST:
+        return ""
+    if row.ratio is None or row.ratio.verdict is None or row.ratio.n < MEDIAN_TAKES:
+        return MISSING
+    return worded(row.ratio.verdict.word, table.metric, table.better)
+
+
+def ratios(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
+    """The rows that have a ratio to the host."""
+    return [(t, r) for t in tables for r in t.rows if r.ratio and r.variant.overlay != HOST]
+
+
+def sentences(tables: Sequence[Table], rules: Rules, final: bool) -> Iterable[str]:
+    """What intervals and verdicts claim, and what they do not."""
+    rows = ratios(tables)
+    if not rows:
+        return
+    if not final:
+        yield "[a–b]: min–max over blocks. Intervals and verdicts come with the last block: looking early misleads."
+        return
+    few = {row.ratio.n for _, row in rows if row.ratio and row.ratio.n < MEDIAN_TAKES}
+    if few:
+        count = "1 block" if few == {1} else f"{min(few)} blocks"
+        yield f"[a–b]: min–max. From fewer than six blocks ({count}) nothing is claimed, neither interval nor verdict."
+    if len(few) == len({row.ratio.n for _, row in rows if row.ratio}):
+        return
+    yield from _interval(rules)
+    yield from _margin(rules)
+    yield from _family(tables, rules)
+
+
+def _interval(rules: Rules) -> Iterable[str]:
+    looks = f" at all {len(rules.looks)} looks together" if len(rules.looks) > 1 else ""
+    yield f"(a–b): where the median over blocks lies with {CONFIDENCE:.0%} or more{looks} (order statistics)."
+
+
+def _margin(rules: Rules) -> Iterable[str]:
+    yield (
+        f"Verdict, by the margin of {percent(rules.margin)} that was given before the run: same where all of the interval "
+        f"lies between {digits(1 - rules.margin)} and {digits(1 + rules.margin)}; else faster or slower where all of it lies "
+        f"on one side of 1; else cannot tell."
+    )
+
+
+def _family(tables: Sequence[Table], rules: Rules) -> Iterable[str]:
+    first = [table for table in tables if table.primary]
+    if not first:
+        return
+    count, least = comparisons(tables), fewest(tables, rules)
+    name = f"{first[0].benchmark}: {first[0].metric}"
+    if count > 1:
+        yield (
+            f"Verdicts on {name} hold together ({CONFIDENCE:.0%}, Holm over {count} comparisons); each of another table "
+            f"for itself alone: of 20 such, one may be wrong."
+        )
+    kept = [
+        (table, row)
+        for table, row in ratios(first)
+        if row.ratio
+        and row.ratio.verdict
+        and row.ratio.verdict.word == CANNOT_TELL != row.ratio.verdict.alone
+    ]
+    for table, row in kept:
+        assert row.ratio and row.ratio.verdict
+        alone = worded(row.ratio.verdict.alone, table.metric, table.better)
+        yield f"   {name_of(row.variant, False)}: {alone}, had it been the only comparison."
+    blocks = max(row.ratio.n for _, row in ratios(first) if row.ratio)
+    if kept and blocks < least:
+        yield f"{blocks} blocks cannot tell {count} overlays from the host at once, whatever they measure: BLOCKS={least} can."
