@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import host, overlays, profile, progress, requirements, selection
+from overlaylab import design, host, overlays, profile, progress, requirements, selection
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.overlay_ranges import check_ranges
-from overlaylab.plan import HOST, is_fresh, overhead_key, plan_trials, with_host
+from overlaylab.plan import HOST, endpoints, is_fresh, overhead_key, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 
@@ -52,6 +52,7 @@ class Request:
     written_arguments: str | None
     provider: str | None = None
     """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
+    rules: design.Rules = field(default_factory=design.Rules)
     fresh: int = 0
     """Every so many-th block is measured on nodes that were booted for it; 0: none."""
     group: str | None = None
@@ -78,6 +79,7 @@ class Request:
             "fresh": self.fresh,
             "scale": self.scale,
             "seed": self.seed,
+            **self.rules.arguments(),
         }
 
 
@@ -95,6 +97,8 @@ def request(
     blocks: int | None = None,
     scale: float = 1.0,
     seed: int | None = None,
+    margin: float | None = None,
+    precision: float | None = None,
     fresh: int | None = None,
 ) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
@@ -137,6 +141,9 @@ def request(
     if len(where.nodes) < 2:
         raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
     own_arguments = _own_arguments(overlay, arguments)
+    variants = with_host(chosen.variants, host_variant)
+    comparisons = design.comparisons_of(variants, len(endpoints(where)))
+    rules, blocks = design.settle(wanted, comparisons, margin, precision, blocks)
     for name in chosen.overlays:
         _check_addresses(overlays.with_arguments(overlays.load(name), own_arguments), spec, path)
     return Request(
@@ -147,11 +154,12 @@ def request(
         inventory=path,
         profile=tier,
         suite=wanted.scaled(scale),
-        blocks=blocks or wanted.blocks,
+        blocks=blocks,
+        rules=rules,
         scale=scale,
         seed=secrets.randbelow(2**31) if seed is None else seed,
         fresh=0 if inventory else wanted.fresh if fresh is None else fresh,
-        variants=with_host(chosen.variants, host_variant),
+        variants=variants,
         left_out=chosen.left_out,
         role_arguments={overlay: own_arguments} if own_arguments else {},
         written_arguments=arguments,
@@ -177,6 +185,8 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
         blocks=arguments["blocks"],
         scale=arguments["scale"],
         seed=arguments["seed"],
+        margin=arguments.get("margin"),
+        precision=arguments.get("precision"),
         fresh=arguments.get("fresh", 0),
     )
     group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
@@ -360,6 +370,7 @@ def command_line(request: Request) -> str:
         "group": None,
         "only": None,
         "overlays": request.only,
+        **request.rules.typed(),
     }
     arguments = {k.upper(): v for k, v in known.items() if v is not None and k != "overlay"}
     return " ".join([*words, *(f"{k}={shlex.quote(str(v))}" for k, v in arguments.items())])

@@ -40,6 +40,6 @@ def _entry(name: str, says: str, typed: str) -> str:
     desc: >-
       {says}
       (PROFILE, PROFILES, CLUSTER, SUITE,{typed}
-      BLOCKS, SCALE, SEED, FRESH, PROVIDER, INVENTORY, DRY_RUN)
+      BLOCKS, SCALE, SEED, FRESH, MARGIN, PRECISION, PROVIDER, INVENTORY, DRY_RUN)
     cmds: [{{task: measure, vars: {{OVERLAY: {name}}}}}]
 """

@@ -42,6 +42,17 @@ def quantity(text: object, unit: str) -> float:
     return float(Decimal(form[1]) * factor)
 
 
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+
+
+def percent(text: str) -> float:
+    """``percent("2%")`` is 0.02; a blank may stand before the sign. Raises QuantityError."""
+    form = _PERCENT.fullmatch(text.strip())
+    if form is None:
+        raise QuantityError("must be a number and a percent sign, such as 2%")
+    return float(Decimal(form[1]) / 100)
+
+
 def readable(value: float, unit: str) -> str:
     """A quantity as people write it: ``readable(0.000966, "s")`` is ``0.966 ms``. `quantity` reads it back.
 

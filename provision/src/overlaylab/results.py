@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from overlaylab import database
+from overlaylab.design import Rules, rules_of
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
 from overlaylab.results_published import mtu_told, published_ratio
 from overlaylab.results_rows import HOST, Ratio, Row, Table
-from overlaylab.results_verdicts import Rules, judged, rules_of
+from overlaylab.results_verdicts import judged
 from overlaylab.store import Store, StoredRun
 from overlaylab.theory import ratio_theory
 

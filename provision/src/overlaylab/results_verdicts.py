@@ -3,40 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from overlaylab.inference import ALPHA, MARGIN, Verdict, fewest_blocks, median_ratio, verdicts
-from overlaylab.model import JSON
+from overlaylab.design import Rules
+from overlaylab.inference import ALPHA, Verdict, fewest_blocks, median_ratio, precise, verdicts
 from overlaylab.results_rows import HOST, Row, Table
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What was settled before the run, as its arguments have it. margin, precision: ratios.
-
-    primary: (benchmark, metric) as the suite says, else None. looks: block counts at which the run could stop.
-    """
-
-    margin: float = MARGIN
-    precision: float | None = None
-    looks: tuple[int, ...] = ()
-    primary: tuple[str, str] | None = None
-
-    @property
-    def shares(self) -> int:
-        """In how many parts the 5 % were divided among looks."""
-        return max(1, len(self.looks))
-
-
-def rules_of(arguments: JSON) -> Rules:
-    """Of a stored run. One of before there were margins has the usual one."""
-    primary = arguments.get("primary")
-    return Rules(
-        margin=arguments.get("margin", MARGIN),
-        precision=arguments.get("precision"),
-        looks=tuple(arguments.get("looks") or ()),
-        primary=(primary["benchmark"], primary["metric"]) if primary else None,
-    )
 
 
 def primary_of(tables: Sequence[Table], rules: Rules) -> tuple[str, str] | None:
@@ -90,3 +61,14 @@ def comparisons(tables: Sequence[Table]) -> int:
 def fewest(tables: Sequence[Table], rules: Rules) -> int:
     """Blocks below which no verdict on the primary metric can stand."""
     return fewest_blocks(comparisons(tables), rules.shares)
+
+
+def enough(tables: Sequence[Table], rules: Rules, block: int) -> bool:
+    """Whether the run stops after that block: it is one of its looks, and the primary metric is known precisely.
+
+    Judged by the tables alone, so that a run that was killed between look and end decides again, and alike.
+    """
+    if rules.precision is None or block not in rules.looks:
+        return False
+    family = [_series(row)[0] for table in tables if table.primary for row in _compared(table)]
+    return bool(family) and precise(family, rules.precision, rules.shares)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from overlaylab.design import Rules
 from overlaylab.inference import CANNOT_TELL, CONFIDENCE, MEDIAN_TAKES, worded
 from overlaylab.results_rows import HOST, Ratio, Row, Table, name_of
-from overlaylab.results_verdicts import Rules, comparisons, fewest
+from overlaylab.results_verdicts import comparisons, fewest
 
 MISSING = "–"
 

@@ -48,7 +48,10 @@ class Clock:
 
 
 class Runner:
-    """Carries a stored plan out. `on_block` is called with the block's number whenever one is complete."""
+    """Carries a stored plan out. `on_block` is called with the block's number whenever one is complete.
+
+    enough: whether the run ends after that block, though more are planned; those stay planned, and are not taken.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class Runner:
         on_block: Callable[[int], None] = lambda block: None,
         fills_bucket: bool = True,
         fresh_every: int = 0,
+        enough: Callable[[int], bool] = lambda block: False,
     ) -> None:
         self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
         self.say, self.on_block = say, on_block
@@ -67,6 +71,9 @@ class Runner:
         """Before each trial; a suite that looks at the long run leaves it as the trial before did."""
         self.fresh_every = fresh_every
         """Every so many-th block's nodes are booted for each variant; 0: none's."""
+        self.enough = enough
+        self.ended = False
+        """The block that `on_block` is told of was the last."""
         self.nodes = provider.nodes
         self.clock = Clock()
         self._booted = False
@@ -78,13 +85,23 @@ class Runner:
         pending = self.store.pending_trials(self.run_id)
         todo = cells(pending)
         self.store.set_run_state(self.run_id, "running")
-        if pending:
+        if pending and pending[0][1].position == 0 and self.enough(pending[0][1].block - 1):
+            todo = []  # it was killed after the block that was enough, and before it could say so
+            self._end_block(pending[0][1].block - 1, last=True)
+        if todo:
             await self._verify_profile()
         for number, cell in enumerate(todo):
             await self._cell_with_attempts(cell, number, len(todo))
-            if number + 1 == len(todo) or todo[number + 1][0][1].block != cell[0][1].block:
-                self.on_block(cell[0][1].block)
+            block, last = cell[0][1].block, number + 1 == len(todo)
+            if last or todo[number + 1][0][1].block != block:
+                self._end_block(block, last or self.enough(block))
+            if self.ended:
+                break
         self.store.set_run_state(self.run_id, "done")
+
+    def _end_block(self, block: int, last: bool) -> None:
+        self.ended = last
+        self.on_block(block)
 
     # -- the profile ------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,8 @@ class Suite:
     fills_bucket: bool
     fresh: int
     digest: str
+    primary: tuple[str, str] | None
+    """(benchmark, metric) on which verdicts hold together; None: the usual one (``results_verdicts.primary_of``)."""
     source: Document = field(repr=False, compare=False)
 
     def scaled(self, scale: float) -> Suite:
@@ -92,8 +94,20 @@ def read_suite(path: Path) -> Suite:
     fills = data.get("bucket", "full") == "full"
     return Suite(
         path.stem, data["description"], data["blocks"], benchmarks, fills, data.get("fresh", 0),
-        document.digest, document,
+        document.digest, _primary(document, benchmarks), document,
     )  # fmt: skip
+
+
+def _primary(document: Document, benchmarks: Sequence[BenchmarkSpec]) -> tuple[str, str] | None:
+    data = document.data.get("primary")
+    if data is None:
+        return None
+    if data["benchmark"] not in {b.name for b in benchmarks}:
+        raise document.error(
+            "primary", "benchmark", rule="must be the name of a benchmark of the suite",
+            seen=f'"{data["benchmark"]}"', fix=f"There are {', '.join(b.name for b in benchmarks)}.",
+        )  # fmt: skip
+    return data["benchmark"], data["metric"]
 
 
 def _benchmark(document: Document, index: int) -> BenchmarkSpec:

@@ -23,7 +23,7 @@ NAMESPACES = {"image", "lab", "profile", "results", "test", "bench", "docs"}
 
 SAY = """#!/bin/sh
 printf '%s\\n' "$*"
-for name in PROFILE PROFILES GROUP CLUSTER SUITE OVERLAY OVERLAYS MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY DRY_RUN RUN KEEP_CACHE; do
+for name in PROFILE PROFILES GROUP CLUSTER SUITE OVERLAY OVERLAYS MODES ARGUMENTS BLOCKS SCALE SEED INVENTORY MARGIN PRECISION DRY_RUN RUN KEEP_CACHE; do
     eval "printf '%s=%s\\n' $name \\"\\$$name\\""
 done
 exit ${FAIL:-0}
@@ -147,6 +147,8 @@ def test_measuring_passes_everything_on(lab, overlay) -> None:
         "BLOCKS": "3",
         "SCALE": "2",
         "SEED": "7",
+        "MARGIN": "3%",
+        "PRECISION": "2%",
         "INVENTORY": "my hosts.yml",
         "DRY_RUN": "1",
     }

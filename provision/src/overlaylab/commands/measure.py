@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from overlaylab import daemons, experiment, host, lock, overlays, paths, tiers
+from overlaylab import blocks_told, daemons, experiment, host, lock, overlays, paths, tiers
+from overlaylab.design import PERCENT
 from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells, is_fresh, pairs
 from overlaylab.progress import readable, say
@@ -49,6 +50,10 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 @click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
 @click.option("--fresh", envvar="FRESH", type=int,
               help="Boot the nodes for every so many-th block, 0 for none (default: the suite's).")  # fmt: skip
+@click.option("--margin", envvar="MARGIN", type=PERCENT,
+              help="What counts as the same, such as 2% (the default); settled before the run.")  # fmt: skip
+@click.option("--precision", envvar="PRECISION", type=PERCENT,
+              help="Measure until every ratio is known to ± this much, such as 2%, or BLOCKS are done.")  # fmt: skip
 @click.option(
     "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
 )
@@ -98,6 +103,8 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
             tier = f"{number}. {one.profile.name}: {one.profile.description}"
             out.print(f"  tier {tier}: about {readable(needs.seconds)}", markup=False)
     for line in _left_out(asked):
+        out.print(line, markup=False)
+    for line in blocks_told.lines(every, accelerator):
         out.print(line, markup=False)
     total = f", {len(every)} tiers together" if others else ""
     out.print(f"time: about {readable(needs.seconds * len(every))} with nodes up and converged{total}")
@@ -228,7 +235,7 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
-    from overlaylab import results_table
+    from overlaylab import results, results_table, results_verdicts
 
     for line in _left_out(asked):
         say(line)
@@ -249,15 +256,26 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         run_id = store.begin_run(now, experiment.plan(asked, provider.inventory))
     trials = [trial for _, trial in store.pending_trials(run_id)]
     needs = experiment.estimate(asked, trials, provider.accelerator)
-    say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
+    most = "at most " if asked.rules.looks else ""
+    say(f"run {run_id}: {most}{len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
     out = Console(highlight=False)
 
+    def enough(block: int) -> bool:
+        """Looks at the intervals where the plan has a look, and says what it saw."""
+        rules = asked.rules
+        if block not in rules.looks[:-1]:
+            return False
+        found = results_verdicts.enough(results.report(store, run_id).tables, rules, block)
+        wanted = f"known to ±{rules.precision:.2%} after {block} blocks"
+        say(f"every ratio is {wanted}: enough" if found else f"not every ratio is {wanted}: going on")
+        return found
+
     def show(block: int) -> None:
-        unfinished = block < asked.blocks
+        unfinished = not runner.ended
         results_table.show(store, run_id, out, provisional=unfinished, brief=unfinished)
 
     shaper = on_nodes(provider, asked.profile)
-    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh)
+    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh, enough)
     try:
         await runner.run()
     except (Exception, asyncio.CancelledError):
