@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from overlaylab import database, paths
 from overlaylab.design import comparisons_of
 from overlaylab.experiment import Request, planning_inventory
-from overlaylab.inference import POWER, blocks_needed, fewest_blocks
+from overlaylab.inference import MEDIAN_TAKES, POWER, blocks_needed, fewest_blocks
 from overlaylab.model import Variant
 from overlaylab.plan import endpoints
 from overlaylab.results import report
@@ -49,8 +49,10 @@ def lines(tiers: Sequence[Request], accelerator: str) -> Iterable[str]:
             f"±{percent(first.rules.precision or 0)}"
         )
     yield f"verdicts: by a margin of {percent(first.rules.margin)}; {what} take {least} blocks at least"
-    if first.blocks < least:
-        yield f"   so {first.blocks} will tell of none: they show min–max, or intervals without a verdict"
+    if first.blocks < MEDIAN_TAKES:
+        yield f"   so {first.blocks} claim nothing: the table will show min–max"
+    elif first.blocks < least:
+        yield f"   so {first.blocks} give intervals, and no verdict"
     for asked in tiers:
         where = f" on {asked.profile.name}" if len(tiers) > 1 else ""
         yield f"blocks needed{where}: {_needed(asked, seen(asked, accelerator), count, shares)}"

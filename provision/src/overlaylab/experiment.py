@@ -370,6 +370,7 @@ def command_line(request: Request) -> str:
         "group": None,
         "only": None,
         "overlays": request.only,
+        "fresh": None if request.inventory or request.fresh == request.suite.fresh else request.fresh,
         **request.rules.typed(),
     }
     arguments = {k.upper(): v for k, v in known.items() if v is not None and k != "overlay"}

@@ -85,9 +85,10 @@ class Runner:
         pending = self.store.pending_trials(self.run_id)
         todo = cells(pending)
         self.store.set_run_state(self.run_id, "running")
-        if pending and pending[0][1].position == 0 and self.enough(pending[0][1].block - 1):
+        before = pending[0][1].block - 1 if pending and pending[0][1].position == 0 else 0
+        if before and self.enough(before):
             todo = []  # it was killed after the block that was enough, and before it could say so
-            self._end_block(pending[0][1].block - 1, last=True)
+            self._end_block(before, last=True)
         if todo:
             await self._verify_profile()
         for number, cell in enumerate(todo):

@@ -12,7 +12,7 @@ from lab_builders import inventory, node
 from lab_commands import lab, refused
 
 from overlaylab import cli, host, host_services, paths
-from overlaylab.commands import cluster, measure
+from overlaylab.commands import cluster
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.lock import cluster_lock
@@ -119,7 +119,7 @@ def test_variables_that_are_empty_count_as_not_typed() -> None:
     empty = dict.fromkeys(("MODES", "ARGUMENTS", "PROFILE", "BLOCKS", "INVENTORY"), "")
     first = lab("measure", "weave", SEED="7", DRY_RUN="1").stdout
     assert lab("measure", "weave", SEED="7", DRY_RUN="1", **empty).stdout == first
-    assert "36 trials in 6 blocks, seed 7, accelerator tcg" in first
+    assert "42 trials in 7 blocks, seed 7, accelerator tcg" in first
     assert "seed" in lab("measure", "weave", SEED="", DRY_RUN="1").stdout
 
 

@@ -50,7 +50,7 @@ def hosts(tmp_path) -> Path:
 def test_what_counts_where_nothing_is_typed() -> None:
     asked = experiment.request("weave")
     assert (asked.profile.name, asked.suite.name, asked.cluster) == ("azure-a1", "quick", "pair")
-    assert (asked.blocks, asked.scale, asked.inventory) == (6, 1.0, None)
+    assert (asked.blocks, asked.scale, asked.inventory) == (7, 1.0, None)
     assert asked.variants == (Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve"))
     assert 0 <= asked.seed < 2**31
     assert experiment.request("weave").seed != asked.seed
@@ -86,11 +86,12 @@ def test_what_is_stored_asks_for_the_same_plan_again(hosts) -> None:
     for asked in (
         experiment.request("weave", modes="fastdp", blocks=3, scale=2, profile_name="azure-a0"),
         experiment.request("weave", arguments="overlay_weave_mtu=1410"),
+        experiment.request("weave", margin=0.03, precision=0.01),
         experiment.request("host", inventory=str(hosts), suite="schaaf-2015"),
     ):
         stored = json.loads(json.dumps(asked.arguments()))
-        stored["profile_name"] = stored.pop("profile")
-        again = experiment.request(**stored)
+        again = experiment.again(stored, "libvirt" if asked.provider is None else asked.provider)
+        again = replace(again, provider=asked.provider)
         assert again.arguments() == asked.arguments()
         assert again.variants == asked.variants
         where = experiment.planning_inventory(asked)
@@ -382,3 +383,31 @@ def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) ->
         experiment.request("sr-iov")
     assert experiment.request("sr-iov", inventory=str(hosts)).variants == (Variant("host"), Variant("sr-iov"))
     assert experiment.request("all").left_out[Variant("sr-iov")].startswith("not on this machine: ")
+
+
+# -- blocks and what they are judged by -------------------------------------------------------------
+
+
+def test_a_suite_gets_the_blocks_that_its_comparisons_take() -> None:
+    assert [experiment.request("weave", modes=modes).blocks for modes in ("fastdp", "fastdp,sleeve")] == [
+        6,
+        7,
+    ]
+    assert experiment.request("weave", modes="fastdp,fastdp-encrypted,sleeve,sleeve-encrypted").blocks == 8
+    assert experiment.request("weave", blocks=2).blocks == 2
+    assert experiment.request("weave", suite="schaaf-2015").blocks == 3, "as its author repeated it"
+
+
+def test_precision_settles_its_looks_before_the_run() -> None:
+    asked = experiment.request("weave", precision=0.02)
+    assert (asked.rules.looks, asked.blocks, asked.rules.margin) == ((8, 16, 32), 32, 0.02)
+    assert " BLOCKS=32 " in experiment.command_line(asked)
+    assert experiment.command_line(asked).endswith(" PRECISION=2%")
+    asked = experiment.request("weave", precision=0.005, margin=0.05, blocks=20)
+    assert (asked.rules.looks, asked.blocks) == ((10, 20), 20)
+    assert experiment.command_line(asked).endswith(" MARGIN=5% PRECISION=0.5%")
+    with pytest.raises(UserError, match=r"BLOCKS: must be at least 8 with PRECISION and 2 comparisons"):
+        experiment.request("weave", precision=0.02, blocks=7)
+    for typed in ({"margin": 0.0}, {"precision": 0.6}):
+        with pytest.raises(UserError, match=r"must lie between 0.05 % and 50 %"):
+            experiment.request("weave", **typed)

@@ -200,3 +200,45 @@ async def test_every_trial_begins_with_a_full_bucket_unless_the_suite_keeps_it(l
     bench = Bench(lab_store, variants=(HOST,), blocks=1)
     await bench.run()
     assert bench.shaper.filled == 2  # quick has two trials a cell
+
+
+# -- looks ------------------------------------------------------------------------------------------
+
+
+async def test_a_run_ends_after_the_block_that_was_enough_and_keeps_the_rest_planned(lab_store) -> None:
+    bench = Bench(lab_store)
+    asked: list[int] = []
+    runner = await bench.run(enough=lambda block: asked.append(block) or block == 1)
+    assert runner.ended and asked == [1] and bench.blocks == [1]
+    assert {status for _, status in bench.rows("SELECT block, status FROM trial WHERE block = 1")} == {"ok"}
+    assert {status for _, status in bench.rows("SELECT block, status FROM trial WHERE block = 2")} == {
+        "planned"
+    }
+    assert bench.store.run(bench.run_id).state == "done"
+
+
+async def test_a_run_killed_after_the_block_that_was_enough_measures_no_more(lab_store) -> None:
+    bench = Bench(lab_store)
+    with pytest.raises(Killed):
+        await bench.run(enough=killed)
+    bench.lab.entered.clear()
+    runner = await bench.run(enough=lambda block: block == 1)
+    assert runner.ended and bench.blocks == [1] and bench.lab.entered == []
+    assert bench.store.run(bench.run_id).state == "done"
+
+
+async def test_a_run_killed_before_its_look_takes_what_is_left_of_the_block(lab_store) -> None:
+    bench = Bench(lab_store)
+    with pytest.raises(Killed):
+        await bench.run(enough=killed)
+    runner = await bench.run(enough=lambda block: block == 2)
+    assert runner.ended and bench.blocks == [2]
+    assert {status for (status,) in bench.rows("SELECT status FROM trial")} == {"ok"}
+
+
+class Killed(Exception):
+    pass
+
+
+def killed(block: int) -> bool:
+    raise Killed
