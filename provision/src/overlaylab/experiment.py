@@ -76,7 +76,7 @@ class Request:
             "profile": self.profile.name,
             "suite": self.suite.name,
             "blocks": self.blocks,
-            "fresh": self.fresh,
+            "fresh": None if self.fresh == self.suite.fresh else self.fresh,
             "scale": self.scale,
             "seed": self.seed,
             **self.rules.arguments(),
@@ -89,7 +89,7 @@ def request(
     only: str | None = None,
     modes: str | None = None,
     arguments: str | None = None,
-    cluster: str = "pair",
+    cluster: str | None = None,
     provider: str | None = None,
     inventory: str | None = None,
     profile_name: str | None = None,
@@ -106,7 +106,12 @@ def request(
     tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
     carrier = "hosts" if inventory else provider
     chosen = selection.select(overlay, modes, only, tier, carrier)
-    requirements.refuse_cards(chosen.variants, tier, carrier)
+    also = (
+        tuple(v for v in selection.named(",".join(wanted.also)) if v not in chosen.variants)
+        if wanted.also
+        else ()
+    )
+    requirements.refuse_cards((*chosen.variants, *also), tier, carrier)
     host_variant = overlays.select(HOST)[0]
     if blocks is not None and not 1 <= blocks <= 1000:
         raise UserError(
@@ -127,6 +132,7 @@ def request(
             "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
         )
     _check_can_be_done(tier, wanted, provider)
+    cluster = cluster or wanted.cluster
     spec = clusters.load_cluster(cluster)
     if provider is not None:
         named.check(provider)
@@ -141,10 +147,10 @@ def request(
     if len(where.nodes) < 2:
         raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
     own_arguments = _own_arguments(overlay, arguments)
-    variants = with_host(chosen.variants, host_variant)
+    variants = with_host((*also, *chosen.variants), host_variant)
     comparisons = design.comparisons_of(variants, len(endpoints(where)))
     rules, blocks = design.settle(wanted, comparisons, margin, precision, blocks)
-    for name in chosen.overlays:
+    for name in dict.fromkeys(variant.overlay for variant in (*chosen.variants, *also)):
         _check_addresses(overlays.with_arguments(overlays.load(name), own_arguments), spec, path)
     return Request(
         overlay=overlay,
@@ -187,7 +193,7 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
         seed=arguments["seed"],
         margin=arguments.get("margin"),
         precision=arguments.get("precision"),
-        fresh=arguments.get("fresh", 0),
+        fresh=arguments.get("fresh"),
     )
     group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
     return replace(asked, group=group, profiles=profiles)

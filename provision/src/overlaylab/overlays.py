@@ -48,7 +48,8 @@ class Mode:
     arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
     (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from;
     features: what this mode needs of a kernel beyond what all modes need; units: of its daemons, where not all of
-    the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json).
+    the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json);
+    only_by_name: not among those that `all` means.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Mode:
     units: tuple[str, ...] | None = None
     encapsulation: str | None = None
     default_mtu: int | str | None = None
+    only_by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,6 +172,7 @@ def read_overlay(path: Path) -> Overlay:
             tuple(value["units"]) if "units" in value else None,
             value.get("encapsulation"),
             value.get("default_mtu"),
+            value.get("only_by_name", False),
         )
         for key, value in data["modes"].items()
     }

@@ -47,12 +47,17 @@ def select(
             )
         return Selection(tuple(overlays.select(overlay, modes)))
     if modes not in (None, DEFAULT):
-        return Selection(_named(modes, only))
+        if only:
+            raise UserError("OVERLAYS", "cannot be combined with MODES that name their overlays", seen=only,
+                            fix="Leave one of the two out")  # fmt: skip
+        return Selection(named(modes))
     found: list[Variant] = []
     left_out: dict[Variant, str] = {}
     for name in _names(only):
         known = overlays.load(name)
         for key in known.default_modes if modes else known.modes:
+            if known.modes[key].only_by_name:
+                continue
             variant = known.variant(key)
             verdict = requirements.verdict(variant, profile, provider or "libvirt")
             if verdict.runs or only:
@@ -62,11 +67,8 @@ def select(
     return Selection(tuple(found), left_out)
 
 
-def _named(modes: str, only: str | None) -> tuple[Variant, ...]:
-    """``weave/sleeve,flannel/udp`` as variants."""
-    if only:
-        raise UserError("OVERLAYS", "cannot be combined with MODES that name their overlays", seen=only,
-                        fix="Leave one of the two out")  # fmt: skip
+def named(modes: str) -> tuple[Variant, ...]:
+    """``weave/sleeve,flannel/udp`` as variants. Raises UserError."""
     found: list[Variant] = []
     for word in modes.split(","):
         name, slash, key = word.strip().partition("/")

@@ -37,7 +37,8 @@ class Suite:
     """A named list of benchmarks. blocks: how often the whole is repeated; digest: SHA-256 in hex.
 
     fills_bucket: on a tier of two rates, every trial begins with a full bucket. fresh: every so many-th block's nodes
-    are booted for it, unless FRESH says otherwise; 0: none's.
+    are booted for it, unless FRESH says otherwise; 0: none's. also: ``overlay/mode`` that every block holds beside the
+    host; cluster: the one that it is for.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Suite:
     benchmarks: tuple[BenchmarkSpec, ...]
     fills_bucket: bool
     fresh: int
+    also: tuple[str, ...]
+    cluster: str
     digest: str
     primary: tuple[str, str] | None
     """(benchmark, metric) on which verdicts hold together; None: the usual one (``results_verdicts.primary_of``)."""
@@ -94,7 +97,8 @@ def read_suite(path: Path) -> Suite:
     fills = data.get("bucket", "full") == "full"
     return Suite(
         path.stem, data["description"], data["blocks"], benchmarks, fills, data.get("fresh", 0),
-        document.digest, _primary(document, benchmarks), document,
+        tuple(data.get("also", ())), data.get("cluster", "pair"), document.digest, _primary(document, benchmarks),
+        document,
     )  # fmt: skip
 
 

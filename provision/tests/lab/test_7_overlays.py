@@ -31,7 +31,7 @@ def families() -> list[tuple[Variant, ...]]:
         overlay, grouped = overlays.load(name), {}
         for key, mode in overlay.modes.items():
             variant = overlay.variant(key)
-            if requirements.verdict(variant, TIER, "libvirt").runs:
+            if not mode.only_by_name and requirements.verdict(variant, TIER, "libvirt").runs:
                 grouped.setdefault(mode.family or key, []).append(variant)
         found += map(tuple, grouped.values())
     return found

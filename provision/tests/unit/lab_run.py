@@ -129,7 +129,13 @@ class Bench:
 
     async def run(self, **how) -> Runner:
         runner = Runner(
-            self.store, self.run_id, self.lab, self.shaper, self.said.append, self.blocks.append, **how  # type: ignore[arg-type]
+            self.store,
+            self.run_id,
+            self.lab,
+            self.shaper,
+            self.said.append,
+            self.blocks.append,
+            **how,  # type: ignore[arg-type]
         )
         await runner.run()
         return runner

@@ -176,7 +176,7 @@ def test_another_one_is_told_with_what_would_be_started(provider) -> None:
     lines = lab("explain", OVERLAY="host").stdout.splitlines()
     assert lines[:2] == [
         "Weave Net, mode fastdp, runs on pair",
-        "./task lab:host converges host; known are host, container (MODES)",
+        "./task lab:host converges host; known are host, again, container (MODES)",
     ]
     assert "### How it works" in lines
     assert not [

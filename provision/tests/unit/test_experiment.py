@@ -254,6 +254,20 @@ def test_fresh_boots_are_the_suites_unless_asked_otherwise(tmp_path, monkeypatch
         experiment.request("weave", fresh=-1)
 
 
+def test_a_suite_brings_its_own_baselines_and_cluster(monkeypatch) -> None:
+    assert experiment.request("host", suite="noise").variants == (Variant("host"), Variant("host", "again"))
+    assert experiment.request("weave").cluster == "pair"
+    monkeypatch.setattr(
+        experiment, "load_suite",
+        lambda name: replace(load_suite(name), also=("bridge/bridge",), cluster="three-zones"),
+    )  # fmt: skip
+    asked = experiment.request("weave", modes="fastdp")
+    assert asked.variants == (Variant("host"), Variant("bridge"), Variant("weave", "fastdp"))
+    assert asked.cluster == "three-zones"
+    assert experiment.request("bridge").variants == (Variant("host"), Variant("bridge"))
+    assert experiment.request("weave", cluster="pair").cluster == "pair"
+
+
 def test_a_machine_without_ip_is_told_what_to_install(monkeypatch) -> None:
     def absent(*_, **__):
         raise FileNotFoundError("ip")

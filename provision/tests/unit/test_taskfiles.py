@@ -156,7 +156,7 @@ def test_measuring_passes_everything_on(lab, overlay) -> None:
 
 
 def test_what_is_not_typed_has_its_default_or_is_empty(lab) -> None:
-    assert lab("lab:weave") == ("measure weave", {"CLUSTER": "pair", "SUITE": "quick", "SCALE": "1"})
+    assert lab("lab:weave") == ("measure weave", {"SUITE": "quick", "SCALE": "1"})
     assert lab("lab:resume") == ("resume", {"CLUSTER": "pair"})
 
 

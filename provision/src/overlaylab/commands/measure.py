@@ -35,7 +35,7 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 @click.option(
     "--profiles", envvar="PROFILES", help="Several tiers, comma-separated: a run each, and a table of all."
 )
-@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
+@click.option("--cluster", envvar="CLUSTER", help="Cluster of VMs (default: the suite's, else pair).")
 @click.option(
     "--provider",
     envvar="PROVIDER",

@@ -308,7 +308,10 @@ class SnapshotVMs(NotedNodes, ABC):
                 node.drop()
                 with contextlib.suppress(NodeError):  # the old system is just about to go
                     await node.connect(timeout=5)
-                    if (await node.sh(BOOTED, check=False, timeout=10)).stdout.strip() not in ("", before[name].strip()):
+                    if (await node.sh(BOOTED, check=False, timeout=10)).stdout.strip() not in (
+                        "",
+                        before[name].strip(),
+                    ):
                         break
                 if time.monotonic() > deadline:
                     raise NodeError(f"{name} has not booted after {BOOT_SECONDS} s")
