@@ -13,6 +13,7 @@ import click
 from overlaylab import experiment, paths
 from overlaylab.commands.bench_fidelity import command as fidelity
 from overlaylab.commands.bench_profiles import command as profiles
+from overlaylab.commands.bench_scale import stats_command, store_command
 from overlaylab.commands.measure import carry_out
 
 
@@ -23,6 +24,8 @@ def command() -> None:
 
 command.add_command(fidelity)
 command.add_command(profiles)
+command.add_command(store_command)
+command.add_command(stats_command)
 
 
 @command.command()
