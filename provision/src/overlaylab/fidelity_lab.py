@@ -140,7 +140,7 @@ class Runs:
         best: dict[str, tuple[tuple, Measured]] = {}
         rows = self.store.db.execute(
             "SELECT run_id, accelerator, profile, profile_digest FROM run"
-            " WHERE state = 'done' AND cloud = ? AND instance IS ? ORDER BY created_at DESC, run_id DESC",
+            " WHERE state = 'done' AND origin = 'measured' AND cloud = ? AND instance IS ? ORDER BY created_at DESC, run_id DESC",
             tier_of(pair),
         ).fetchall()
         for row in rows:

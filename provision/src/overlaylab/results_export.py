@@ -28,7 +28,7 @@ def export(store: Store, kind: str, out: str, run_id: str | None = None) -> int:
     """
     where = "" if run_id is None else " WHERE run_id = ?"
     order = " ORDER BY run_id, trial_id"
-    with database.explained(store.path), _target(out) as stream:
+    with database.explained(store.path), new_file(out) as stream:
         rows = store.db.execute(f"SELECT * FROM result{where}{order}", () if run_id is None else (run_id,))
         return WRITERS[kind](rows, stream)
 
@@ -64,8 +64,8 @@ WRITERS: dict[str, Callable[[sqlite3.Cursor, TextIO], int]] = {"csv": _csv, "jso
 
 
 @contextlib.contextmanager
-def _target(out: str) -> Iterator[TextIO]:
-    """Standard output, or a new file that is there only once it is whole."""
+def new_file(out: str) -> Iterator[TextIO]:
+    """Standard output (``-``), or a new file that is there only once it is whole. Raises UserError."""
     if out == "-":
         yield sys.stdout
         return

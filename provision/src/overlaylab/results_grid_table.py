@@ -36,23 +36,24 @@ STATES = {"planned": "not begun", "failed": "ended with an error"}
 def show(store: Store, group: Group, console: Console, headers: HeaderBytes = header_bytes) -> None:
     """Print the group's grids. Raises UserError."""
     tiers = [Tier(name, report(store, run, headers) if run else None) for name, run in group.run_ids]
-    for line in _heading(group, tiers):
+    for line in heading(group, tiers):
         console.print(line)
     notes: dict[str, str] = {}
     found = grids(tiers)
     for grid in found:
         console.print()
-        console.print(_title(grid))
+        console.print(title_of(grid))
         for printed in _fitting(grid, notes, console):
             console.print(printed)
     if not found:
         console.print(Text("No trial has given a value yet."))
     console.print()
-    for words in _footer(tiers, found, notes):
+    for words in footer(tiers, found, notes):
         console.print(Text(words))
 
 
-def _heading(group: Group, tiers: Sequence[Tier]) -> Iterable[Text]:
+def heading(group: Group, tiers: Sequence[Tier]) -> Iterable[Text]:
+    """What was measured on what, and whether that is all."""
     first = next(tier.report.run.record for tier in tiers if tier.report)
     count = f"{len(tiers)} tier{'' if len(tiers) == 1 else 's'}"
     yield Text(f"{first.suite} on {first.cluster}, {count}", "bold")
@@ -65,7 +66,8 @@ def _heading(group: Group, tiers: Sequence[Tier]) -> Iterable[Text]:
         yield Text(f"Unfinished, {done} of {count}: ./task lab:resume completes it.", "yellow")
 
 
-def _title(grid: Grid) -> Text:
+def title_of(grid: Grid) -> Text:
+    """Benchmark, metric, unit, direction, tools."""
     where = "" if grid.where is None else f" ({grid.where})"
     unit = _unit(grid)[0]
     metric = f"{grid.metric}, {unit}" if unit else grid.metric
@@ -81,18 +83,19 @@ def _fitting(grid: Grid, notes: dict[str, str], console: Console) -> list[Printe
     def fits(printed: Printed) -> bool:
         return console.measure(printed, options=unbounded).maximum <= console.width
 
-    whole = _printed(grid, grid.variants, notes, narrow=False)
+    whole = printed_of(grid, grid.variants, notes, narrow=False)
     if fits(whole):
         return [whole]
     for each in range(len(grid.variants), 1, -1):
         parts = [grid.variants[i : i + each] for i in range(0, len(grid.variants), each)]
-        pieces = [_printed(grid, part, notes, narrow=True) for part in parts]
+        pieces = [printed_of(grid, part, notes, narrow=True) for part in parts]
         if all(map(fits, pieces)):
             return pieces
-    return [_printed(grid, (variant,), notes, narrow=True) for variant in grid.variants] or [whole]
+    return [printed_of(grid, (variant,), notes, narrow=True) for variant in grid.variants] or [whole]
 
 
-def _printed(grid: Grid, variants: Sequence[Variant], notes: dict[str, str], narrow: bool) -> Printed:
+def printed_of(grid: Grid, variants: Sequence[Variant], notes: dict[str, str], narrow: bool) -> Printed:
+    """The grid of these overlays; notes, letter by letter, is added to. narrow: ranges get lines of their own."""
     printed = Printed(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     printed.add_column("tier", no_wrap=True)
     if grid.host is not None:
@@ -207,7 +210,8 @@ def _published(row: Row | None, table: Table | None, notes: dict[str, str]) -> s
     return ", ".join(cells) or MISSING
 
 
-def _footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) -> Iterable[str]:
+def footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) -> Iterable[str]:
+    """The runs, what differs between them, the notes, how to read it."""
     width = max(len(tier.profile) for tier in tiers)
     yield "Runs, each with a table of its own (./task results:show RUN=id):"
     for tier in tiers:

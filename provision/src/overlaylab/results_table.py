@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 from rich import box
@@ -282,8 +282,8 @@ def _evidence(whole: Report) -> Iterable[str]:
             yield f"   {name_of(variant, False)}: {kind} did not hold {taken - held} of {taken} times."
 
 
-def runs_table(store: Store) -> Grid:
-    """All runs, newest first."""
+def runs_table(store: Store, only: Collection[str] | None = None) -> Grid:
+    """All runs, or only these ids, newest first."""
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for title in ("run", "state", "suite, cluster, profile", "CPU", "overlays"):
         grid.add_column(title, no_wrap=title in ("run", "state"))
@@ -291,6 +291,8 @@ def runs_table(store: Store) -> Grid:
     with database.explained(store.path):
         rows = store.db.execute("SELECT * FROM run ORDER BY created_at DESC, run_id DESC").fetchall()
     for row in rows:
+        if only is not None and row["run_id"] not in only:
+            continue
         overlays = dict.fromkeys(v["overlay"] for v in json.loads(row["variants"]))
         trials = f"{row['trials_ok']} of {row['trials_planned']}"
         if not row["trials_planned"]:

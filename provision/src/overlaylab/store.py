@@ -42,6 +42,11 @@ class StoredRun:
     trials_done: int
 
 
+def new_run_id() -> str:
+    """UTC and a random tail: sorts by time."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+
+
 class Store:
     """One open results database. Not to be shared between threads.
 
@@ -80,10 +85,30 @@ class Store:
 
     def begin_run(self, run: RunRecord, trials: Sequence[PlannedTrial]) -> str:
         """Store the whole plan at once; the run is then ``planned``. Returns its id."""
-        run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+        run_id = new_run_id()
         with database.transaction(self.db, self.path) as db:
             insert_run(db, run_id, run, trials)
         return run_id
+
+    def add_finished_runs(
+        self, runs: Sequence[tuple[RunRecord, Sequence[tuple[PlannedTrial, TrialResult]]]]
+    ) -> list[str]:
+        """Store runs that ended elsewhere, all of them or none; their ids. Raises as finish_trial does."""
+        run_ids = []
+        with database.transaction(self.db, self.path) as db:
+            for record, trials in runs:
+                run_id = new_run_id()
+                insert_run(db, run_id, record, [planned for planned, _ in trials])
+                rows = db.execute("SELECT trial_id FROM _trial WHERE run_id = ? ORDER BY trial_id", (run_id,))
+                for (trial_id,), (_, result) in zip(rows.fetchall(), trials, strict=True):
+                    insert_result(db, trial_id, result)
+                begun = min(result.started_at for _, result in trials)
+                db.execute(
+                    "UPDATE _run SET state = 'done', started_at = ?, ended_at = ? WHERE run_id = ?",
+                    (begun, database.now(), run_id),
+                )
+                run_ids.append(run_id)
+        return run_ids
 
     def run(self, run_id: str) -> StoredRun:
         """The run and its state. Raises UserError where there is none of that id."""

@@ -75,6 +75,14 @@ def test_list_has_the_newest_first(lab):
     assert lines[3].split()[:2] == [older, "done"] and lines[3].endswith("11 of 12")
 
 
+def test_names_are_printed_as_they_are(lab):
+    path, _ = lab
+    with Store.open(path) as store:
+        maker.fill(store, replace(maker.RUN, blocks=1, suite="[/red]x", machine=":skull: [bold]"))
+    assert "[/red]x, pair, azure-a1" in " ".join(call("list").stdout.split())
+    assert ":skull: [bold]" in call("show").stdout
+
+
 def test_a_run_of_nothing_but_checks_shows_them(lab):
     path, _ = lab
     with Store.open(path) as store:
@@ -124,6 +132,12 @@ def test_csv_holds_every_row_and_no_formula(lab):
         ("-x", "'-x"),
         ("@x", "'@x"),
         ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("-1", "'-1"),
+        (" =1", " =1"),
+        (None, None),
+        (0, 0),
+        (-3, -3),
         (-1.5, -1.5),
         ("a=1", "a=1"),
     ],
@@ -180,16 +194,40 @@ def test_void_withdraws_what_is_named_and_nothing_else(lab):
     for wrong in ("x", "1"):
         with pytest.raises(UserError, match=rf"TRIALS: must be trials of run {newer}.*found: {wrong}\)"):
             call("void", newer, wrong, "--reason", "why")
-    with pytest.raises(UserError, match="TRIALS: must name at least one"):
-        call("void", newer, "--reason", "why")
-    with pytest.raises(UserError, match="REASON: must say why"):
-        call("void", newer, str(ids[2]), "--reason", " ")
+    with pytest.raises(UserError, match="WHY: must say why"):
+        call("void", newer, str(ids[2]), "--why", " ")
+
+
+def test_void_without_trials_withdraws_the_whole_run(lab):
+    path, (older, newer) = lab
+    # One of its trials had failed: it keeps its own reason.
+    assert "11 of 12 trials withdrawn" in call("void", older, "--why", "the profile was wrong").stderr
+    with Store.open(path) as store:
+        assert len(store.trial_ids(older, status="void")) == 11
+        assert len(store.trial_ids(newer, status="ok")) == 6
+    assert "11 × the profile was wrong" in call("show", older).stdout
+
+
+def test_a_report_is_one_new_file(lab, tmp_path):
+    _, (older, newer) = lab
+    out = tmp_path / "report.html"
+    call("report", "--out", str(out))
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>\n") and text.endswith("</html>\n")
+    assert newer in text and older not in text
+    assert older in call("report", "--run", older, "--out", "-").stdout
+    with pytest.raises(UserError, match=r"OUT: .*report.html: must not exist yet"):
+        call("report", "--out", str(out))
+    with pytest.raises(UserError, match=r"GROUP: cannot be combined with RUN"):
+        call("report", "--out", "-", "--run", older, "--group", "newest")
+    with pytest.raises(UserError, match=r"holds no group of tiers yet"):
+        call("report", "--out", "-", "--group", "newest")
 
 
 def task(*arguments):
     """The tasks of db/ alone, as the root's Taskfile includes them."""
     lab = f"LAB={paths.PROVISION / 'bin' / 'lab'}"
-    command = ["task", "--exit-code", "--yes", "-t", str(paths.DB / "Taskfile.yml"), *arguments, lab]
+    command = ["task", "--exit-code", "--yes", "-t", str(paths.DB / "Taskfile.yml"), lab, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=paths.ROOT)
 
 
@@ -210,3 +248,15 @@ def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
     with Store.open(path) as store:
         reasons = {r[0] for r in store.db.execute("SELECT reason FROM trial WHERE status = 'void'")}
     assert reasons == {"it's off; really"}
+    assert task("results:void", f"RUN={newer}", "WHY=the rest").returncode == 0
+    assert "WHY: must say why" in task("results:void", f"RUN={newer}").stderr
+    page = tmp_path / "it's a $(page).html"
+    done = task("results:report", f"OUT={page}")
+    assert done.returncode == 0 and "4 × the rest" in page.read_text(), done.stderr
+    foreign = FIXTURES.parent / "iperf3" / "3.12-tcp.out"
+    done = task("results:import", "OVERLAY=weave/sleeve", "MACHINE=2 'cores'", "--", str(foreign))
+    assert done.returncode == 0 and done.stderr.startswith("3.12-tcp.out: run "), done.stderr
+    assert "2 'cores'" in task("results:show").stdout
+    done = task("results:prune", "KEEP=0", "YES=1")
+    assert done.returncode == 0 and done.stderr.endswith("removed\n"), done.stderr
+    assert "holds no run yet" in task("results:show").stderr

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 from rich.console import Console
 
 from overlaylab import paths, results_grid_table, tiers
 from overlaylab.errors import UserError
-from overlaylab.results_export import WRITERS, export
-from overlaylab.results_table import runs_table, show
+from overlaylab.results_export import WRITERS, export, new_file
+from overlaylab.results_table import ACCELERATORS, runs_table, show
 from overlaylab.store import Store
 
 
@@ -17,9 +19,18 @@ def opened() -> Store:
     return Store.open(paths.database(), create=False)
 
 
+def one_of(run: str | None, group: str | None) -> None:
+    """Raise UserError where both are named."""
+    if run and group:
+        raise UserError(
+            "GROUP", "cannot be combined with RUN: a group has a run for each of its tiers",
+            seen=f"GROUP={group} and RUN={run}", fix="Leave one of the two out",
+        )  # fmt: skip
+
+
 @click.group()
 def command() -> None:
-    """Show, export, list or withdraw results."""
+    """Show, export, import, list, withdraw or remove results."""
 
 
 @command.command("show")
@@ -31,23 +42,21 @@ def command() -> None:
 )
 def show_command(run: str | None, group: str | None) -> None:
     """Print the table of RUN (an id or its unique beginning or end), by default of the newest run."""
-    if run and group:
-        raise UserError(
-            "GROUP", "cannot be combined with RUN: a group has a run for each of its tiers",
-            seen=f"GROUP={group} and RUN={run}", fix="Leave one of the two out",
-        )  # fmt: skip
+    one_of(run, group)
     with opened() as store:
         if group:
-            results_grid_table.show(store, tiers.find_group(store, group), Console(highlight=False))
+            results_grid_table.show(
+                store, tiers.find_group(store, group), Console(highlight=False, markup=False, emoji=False)
+            )
         else:
-            show(store, run or None, Console(highlight=False))
+            show(store, run or None, Console(highlight=False, markup=False, emoji=False))
 
 
 @command.command("list")
 def list_command() -> None:
     """List the runs, newest first."""
     with opened() as store:
-        Console(highlight=False).print(runs_table(store))
+        Console(highlight=False, markup=False, emoji=False).print(runs_table(store))
 
 
 @command.command("export")
@@ -62,15 +71,100 @@ def export_command(format_: str, out: str, run: str | None) -> None:
         click.echo(f"{out}: {rows} rows", err=True)
 
 
+@command.command("report")
+@click.option("--run", default=None, help="Which run (default: the newest).")
+@click.option("--group", default=None, help="All runs of several tiers (PROFILES=): an id, or newest.")
+@click.option("--out", required=True, help="File to make; - for standard output.")
+def report_command(run: str | None, group: str | None, out: str) -> None:
+    """Write a run as one HTML file: tables, every repetition as a dot, provenance. It needs no network."""
+    from overlaylab import results_page  # takes a while to import
+
+    one_of(run, group)
+    with opened() as store:
+        found = tiers.find_group(store, group) if group else None
+        run_ids = [one for _, one in found.run_ids if one] if found else [store.find_run(run or None)]
+        with new_file(out) as stream:
+            results_page.write(store, run_ids, stream, found)
+
+
+@command.command("import")
+@click.argument("files", nargs=-1)
+@click.option("--overlay", default=None, help="What was measured: host, or weave/sleeve (default: unknown).")
+@click.option("--encrypted", is_flag=True, help="The overlay encrypted.")
+@click.option(
+    "--accelerator",
+    default="bare",
+    type=click.Choice(ACCELERATORS),
+    show_default=True,
+    help="How the hosts' CPUs ran.",
+)
+@click.option("--machine", default=None, help="What the hosts are (default: as the file says).")
+def import_command(
+    files: tuple[str, ...], overlay: str | None, encrypted: bool, accelerator: str, machine: str | None
+) -> None:
+    """Store FILES of iperf3 (JSON of a client) and flent (.flent, .flent.gz) as runs of origin `imported`.
+
+    One run for each file, all or none. They are never put into one row with what was measured here.
+    """
+    from overlaylab import imported
+
+    if not files:
+        raise UserError("FILE", "must name at least one file", fix="See docs/results.md for the formats.")
+    about = imported.About(imported.variant(overlay, encrypted), accelerator, machine or None)
+    read = [imported.read(Path(file)) for file in files]
+    with Store.open(paths.database()) as store:
+        run_ids = imported.store_all(store, read, about)
+    for file, run_id in zip(read, run_ids, strict=True):
+        left_out = len(file.measured.left_out)
+        also = f"; {left_out} series without a metric here left out" if left_out else ""
+        click.echo(f"{file.path.name}: run {run_id}, {len(file.measured.trials)} benchmarks{also}", err=True)
+
+
+@command.command("prune")
+@click.option("--run", default=None, help="These runs, comma-separated.")
+@click.option("--keep", default=None, type=click.IntRange(0), help="All but so many newest.")
+@click.option(
+    "--older", default=None, type=click.FloatRange(0), help="Those planned more than so many days ago."
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Say what would go; remove nothing.")
+def prune_command(run: str | None, keep: int | None, older: float | None, yes: bool, dry_run: bool) -> None:
+    """Remove whole runs for good, after a question, and give the disk back what they took."""
+    from overlaylab import prune
+
+    named = [one.strip() for one in (run or "").split(",") if one.strip()]
+    with opened() as store:
+        run_ids = prune.choose(store, named, keep, older)
+        if not run_ids:
+            click.echo("nothing to remove", err=True)
+            return
+        with prune.untouched(store, run_ids):
+            planned = prune.preview(store, run_ids)
+            Console(highlight=False, markup=False, emoji=False, stderr=True).print(runs_table(store, run_ids))
+            click.echo(
+                f"{len(run_ids)} {'run' if len(run_ids) == 1 else 'runs'} with {planned.trials:,} trials and"
+                f" {planned.samples:,} samples; about {planned.freed / 1e6:,.1f} MB of disk come back",
+                err=True,
+            )
+            if dry_run:
+                return
+            if not yes:
+                click.confirm("Remove them for good?", abort=True, err=True)
+            _, why = prune.remove(store, run_ids)
+    click.echo("removed" if why is None else f"removed; the file keeps its size for now: {why}", err=True)
+
+
 @command.command("void")
 @click.argument("run")
 @click.argument("trials", nargs=-1)
-@click.option("--reason", required=True, help="Why these results do not hold; stored with each.")
-def void_command(run: str, trials: tuple[str, ...], reason: str) -> None:
-    """Withdraw trials of RUN for good: they stay in the database, marked, and are shown nowhere."""
+@click.option(
+    "--why", "--reason", "why", required=True, help="Why these results do not hold; stored with each."
+)
+def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
+    """Withdraw RUN, or only the TRIALS of it, for good: they stay in the database, marked, and are shown nowhere."""
     with opened() as store:
         run_id = store.find_run(run)
-        known = set(store.trial_ids(run_id))
+        known = store.trial_ids(run_id)
         for trial in trials:
             if not trial.isdecimal() or int(trial) not in known:
                 raise UserError(
@@ -79,9 +173,8 @@ def void_command(run: str, trials: tuple[str, ...], reason: str) -> None:
                     seen=trial,
                     fix=f'See sqlite3 "{store.path}" "SELECT trial_id, overlay, status FROM trial".',
                 )
-        if not trials:
-            raise UserError("TRIALS", "must name at least one trial_id", fix="Separate several with spaces.")
-        if not reason.strip():
-            raise UserError("REASON", "must say why", fix="It is stored with every trial that is withdrawn.")
-        count = store.void_trials(map(int, trials), reason.strip())
-    click.echo(f"{count} of {len(trials)} trials withdrawn; the others had given no result", err=True)
+        if not why.strip():
+            raise UserError("WHY", "must say why", fix="It is stored with every trial that is withdrawn.")
+        chosen = [int(trial) for trial in trials] or known
+        count = store.void_trials(chosen, why.strip())
+    click.echo(f"{count} of {len(chosen)} trials withdrawn; the others had given no result", err=True)

@@ -1,0 +1,209 @@
+"""Files of other programs as finished runs of origin ``imported``: iperf3's JSON report, flent's data files.
+
+A file becomes one run of one block. What the file does not say is not made up: the overlay is what the caller names,
+else ``unknown``. Readers are pure (``imported_iperf3``, ``imported_flent``) and raise ParseError.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import math
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from overlaylab import imported_flent, imported_iperf3
+from overlaylab.errors import UserError
+from overlaylab.imported_base import Measured, number
+from overlaylab.model import PlannedTrial, RunRecord, TrialResult, Variant
+from overlaylab.parsers import ParseError
+from overlaylab.plan import HOST
+from overlaylab.store import Store
+
+LARGEST = 256 * 1024 * 1024
+"""Bytes of one file, unpacked: a gzip file of a few kB may unpack to anything."""
+CLIENT, SERVER = "client", "server"
+UNKNOWN = "unknown"
+NAME = "[a-z0-9][a-z0-9-]{0,40}"
+
+
+@dataclass(frozen=True)
+class File:
+    """A file that was read: what it holds, and how to know it again. sha256: of its bytes, in hex."""
+
+    path: Path
+    sha256: str
+    measured: Measured
+
+
+@dataclass(frozen=True)
+class About:
+    """What the caller says of all the files, because they do not."""
+
+    variant: Variant = field(default_factory=lambda: Variant(UNKNOWN))
+    accelerator: str = "bare"
+    machine: str | None = None
+
+
+def variant(overlay: str | None, encrypted: bool) -> Variant:
+    """What OVERLAY= names: ``host``, ``weave/sleeve``; ``unknown`` for None. Raises UserError."""
+    name, _, mode = (overlay or UNKNOWN).partition("/")
+    if not re.fullmatch(NAME, name) or (mode and not re.fullmatch(NAME, mode)) or (name == HOST and mode):
+        raise UserError(
+            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=overlay,
+            fix="./task lab:all DRY_RUN=1 MODES=all prints all names.",
+        )  # fmt: skip
+    return Variant(name, mode or None, encrypted)
+
+
+def read(path: Path) -> File:
+    """Raises UserError, naming the file, for one that is neither, broken, or too large."""
+    try:
+        packed = _bytes(path)
+        content = _unpacked(packed)
+        measured = _measured(content)
+    except OSError as error:
+        raise _refused(path, "must be a file that can be read", error.strerror or str(error)) from None
+    except ParseError as error:
+        raise _refused(
+            path, "must be a whole JSON report of an iperf3 client, or a flent data file", error
+        ) from None
+    return File(path, hashlib.sha256(packed).hexdigest(), measured)
+
+
+def store_all(store: Store, files: Sequence[File], about: About) -> list[str]:
+    """One run for each file, all or none of them; their ids. UserError for a file that is in the database."""
+    seen: dict[str, Path] = {}
+    for file in files:
+        known = _known(store, file.sha256)
+        if known or file.sha256 in seen:
+            raise UserError(
+                f"FILE {file.path.name}",
+                "must not be imported twice",
+                seen=f"run {known}" if known else f"the same as {seen[file.sha256].name}",
+                fix="Leave it out.",
+            )
+        seen[file.sha256] = file.path
+    return store.add_finished_runs([_run(file, about) for file in files])
+
+
+def _bytes(path: Path) -> bytes:
+    if not path.is_file():
+        raise OSError(None, "no such file" if not path.exists() else "no regular file")
+    with path.open("rb") as stream:
+        packed = stream.read(LARGEST + 1)
+    if len(packed) > LARGEST:
+        raise ParseError(f"it is larger than {LARGEST >> 20} MiB")
+    return packed
+
+
+def _unpacked(packed: bytes) -> bytes:
+    if not packed.startswith(b"\x1f\x8b"):
+        return packed
+    unpacked = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        content = unpacked.decompress(packed, LARGEST + 1)
+    except (zlib.error, gzip.BadGzipFile) as error:
+        raise ParseError(f"its gzip data are damaged: {error}") from None
+    if len(content) > LARGEST:
+        raise ParseError(f"unpacked it is larger than {LARGEST >> 20} MiB")
+    if not unpacked.eof:
+        raise ParseError("its gzip data are cut short")
+    return content
+
+
+def _measured(content: bytes) -> Measured:
+    try:
+        report = json.loads(content.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError:
+        raise ParseError("it is no text") from None
+    except (ValueError, RecursionError) as error:
+        raise ParseError(f"it is no JSON: {error}") from None
+    if not isinstance(report, dict):
+        raise ParseError("its JSON is no object")
+    try:
+        json.dumps(report, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ParseError("it has text that is no Unicode") from None
+    for reader in (imported_flent, imported_iperf3):
+        if report.keys() >= reader.KEYS:
+            return _checked(reader.read(report))
+    raise ParseError(f"its JSON has the keys {', '.join(map(repr, list(report)[:5])) or 'of no report'}")
+
+
+def _checked(measured: Measured) -> Measured:
+    """What a table would refuse is the file's fault, and said so before anything is stored."""
+    for trial in measured.trials:
+        for sample in trial.samples:
+            times = (sample.t_start or 0.0, sample.t_end or 0.0)
+            if number(sample.value, sample.metric) < 0 or not 0 <= times[0] <= times[1] < math.inf:
+                raise ParseError(f"{trial.benchmark} has a {sample.metric} that cannot be")
+            if sample.resolution is not None and not 0 < sample.resolution < math.inf:
+                raise ParseError(f"{trial.benchmark} has a {sample.metric} in steps that cannot be")
+        if trial.duration is not None and not 0 <= trial.duration < math.inf:
+            raise ParseError(f"{trial.benchmark} has a duration that cannot be")
+    return measured
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _refused(path: Path, rule: str, seen: object) -> UserError:
+    return UserError(f"FILE {path}", rule, seen=seen, fix="Nothing was imported; name other files.")
+
+
+def _known(store: Store, sha256: str) -> str | None:
+    """The run that the file was imported as; None where it was not, or was withdrawn whole."""
+    row = store.db.execute(
+        "SELECT run_id FROM run WHERE origin = 'imported' AND trials_ok > 0"
+        " AND json_extract(arguments, '$.sha256') = ?",
+        (sha256,),
+    ).fetchone()
+    return row and row["run_id"]
+
+
+def _run(file: File, about: About) -> tuple[RunRecord, list[tuple[PlannedTrial, TrialResult]]]:
+    measured = file.measured
+    arguments: Mapping[str, object] = {"file": file.path.name, "sha256": file.sha256, **measured.about}
+    record = RunRecord(
+        cluster="imported",
+        provider="imported",
+        accelerator=about.accelerator,
+        machine=about.machine or measured.machine or UNKNOWN,
+        image=None,
+        profile=UNKNOWN,
+        profile_digest="",
+        stands_for=None,
+        suite="imported",
+        suite_digest=file.sha256,
+        scale=1.0,
+        seed=0,
+        blocks=1,
+        variants=(about.variant,),
+        role_digests={},
+        zones={},
+        nodes={},
+        arguments=arguments,
+        origin="imported",
+    )
+    trials = [
+        (
+            PlannedTrial(
+                block=1, position=position, variant=about.variant, benchmark=one.benchmark, tool=measured.tool,
+                parameters=one.parameters, repetition=1, client_node=CLIENT, server_node=SERVER,
+                direction=one.direction,
+            ),
+            TrialResult(
+                status="ok", reason=None, started_at=measured.started_at, duration=one.duration, argv=(),
+                exit_code=None, stdout=one.raw, stderr="", tool_version=measured.tool_version,
+                samples=one.samples,
+            ),
+        )
+        for position, one in enumerate(measured.trials)
+    ]  # fmt: skip
+    return record, trials

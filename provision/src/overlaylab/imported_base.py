@@ -1,0 +1,66 @@
+"""What the readers of foreign files give, and how they look into JSON that may hold anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from overlaylab.model import JSON, Sample
+from overlaylab.parsers import ParseError
+
+
+@dataclass(frozen=True)
+class MeasuredTrial:
+    """One benchmark of a file. duration: seconds, None where it is not said; raw: the part of the file, as JSON."""
+
+    benchmark: str
+    parameters: JSON
+    direction: str
+    duration: float | None
+    raw: str
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a file holds. machine: None where it is not said; about: further facts for the run's arguments.
+
+    left_out: names of what has no metric here.
+    """
+
+    tool: str
+    tool_version: str | None
+    started_at: str
+    machine: str | None
+    trials: tuple[MeasuredTrial, ...]
+    about: Mapping[str, object] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+def member(holder: JSON, name: str, kind: type, where: str) -> object:
+    """holder[name], of that kind. Raises ParseError."""
+    value = holder.get(name)
+    if not isinstance(value, kind):
+        raise ParseError(f"{where} has no {name}")
+    return value
+
+
+def number(value: object, where: str) -> float:
+    """A finite number. Raises ParseError; true and false are none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParseError(f"{where} is no number")
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise ParseError(f"{where} is no finite number")
+    return found
+
+
+def stamp(moment: datetime) -> str:
+    """UTC in ISO 8601 with milliseconds; a moment without a zone is UTC."""
+    known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return known.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

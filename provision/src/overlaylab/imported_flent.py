@@ -1,0 +1,140 @@
+"""flent's data files, versions 1 to 4 (https://flent.org/data-format.html).
+
+Each series that was measured is a trial of its own. Rates are those at flent's own steps; RTTs are the single ones
+where the file has them (``raw_values``), else those at the steps. Series that flent computed from others (averages,
+sums) and series without a metric here are left out. The client of netperf counts what it hands to its kernel, so an
+upload's rate is the sender's; ``counted`` in the parameters says so.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from overlaylab.imported_base import Measured, MeasuredTrial, member, number, stamp
+from overlaylab.model import JSON, Sample
+from overlaylab.parsers import ParseError
+
+KEYS = {"x_values", "results", "metadata"}
+NEWEST = 4
+RATES = {"Mbits/s": 1e6, "bits/s": 1.0}
+"""What flent calls its units, in bit/s."""
+COMPUTED = re.compile(r".*[ :](avg|sum|totals|median|mean|max|min)")
+
+
+def read(report: JSON) -> Measured:
+    """Raises ParseError."""
+    version = report.get("version", 1)
+    if not isinstance(version, int) or not 1 <= version <= NEWEST:
+        raise ParseError(f"flent's format {version!r} is none of 1 to {NEWEST}")
+    meta = member(report, "metadata", dict, "flent's file")
+    test = member(meta, "NAME", str, "flent's metadata")
+    raw = report.get("raw_values")
+    raw = raw if isinstance(raw, dict) else {}
+    zero = _first(raw)
+    started = _time(meta.get("TIME")) if zero is None else datetime.fromtimestamp(zero, UTC)
+    x_values = [number(x, "an x value") for x in member(report, "x_values", list, "flent's file")]
+    about_series = meta.get("SERIES_META")
+    trials, left_out = [], []
+    for name, values in member(report, "results", dict, "flent's file").items():
+        if not isinstance(values, list) or len(values) != len(x_values):
+            raise ParseError(f"flent's series {name!r} has not one value for each x value")
+        own = about_series.get(name) if isinstance(about_series, dict) else None
+        own = own if isinstance(own, dict) else {}
+        singles = raw.get(name)
+        samples = (
+            () if COMPUTED.fullmatch(name) else tuple(_samples(name, values, x_values, own, singles, zero))
+        )
+        if not samples:
+            left_out.append(name)
+            continue
+        download = "download" in name.lower()
+        parameters = {"test": test, "series": name}
+        if samples[0].metric == "goodput":
+            parameters["counted"] = "receiver" if download else "sender"
+        trials.append(
+            MeasuredTrial(
+                benchmark=f"{test} {name}",
+                parameters=parameters,
+                direction="server-to-client" if download else "client-to-server",
+                duration=_positive(meta.get("TOTAL_LENGTH")),
+                raw=json.dumps({"x_values": x_values, "values": values, "raw_values": singles, "meta": own}),
+                samples=samples,
+            )
+        )
+    if not trials:
+        raise ParseError("flent's file has no measured series with a rate or an RTT in a known unit")
+    words = {name: meta.get(name) for name in ("TITLE", "NOTE", "IP_VERSION")}
+    kernel = [meta.get(name) for name in ("KERNEL_NAME", "KERNEL_RELEASE")]
+    flent = meta.get("FLENT_VERSION", meta.get("NETPERF_WRAPPER_VERSION"))
+    return Measured(
+        tool="flent",
+        tool_version=flent if isinstance(flent, str) else None,
+        started_at=stamp(started),
+        machine=" ".join(word for word in kernel if isinstance(word, str)) or None,
+        trials=tuple(trials),
+        about={
+            name.lower(): value for name, value in words.items() if isinstance(value, str | int) and value
+        },
+        left_out=tuple(left_out),
+    )
+
+
+def _samples(
+    name: str, values: list, x_values: list[float], own: JSON, singles: object, zero: float | None
+) -> Iterator[Sample]:
+    """Of one series; none where it has no metric here. A missing value (null) is no sample."""
+    unit = own.get("UNITS")
+    if unit in RATES:
+        for x, value in zip(x_values, values, strict=True):
+            if value is not None:
+                yield Sample("goodput", number(value, name) * RATES[unit], x, x)
+    elif unit == "ms" and name.startswith("Ping"):
+        for x, value in _single(name, singles, zero) or zip(x_values, values, strict=True):
+            if value is not None:
+                yield Sample("latency_rtt", number(value, name) / 1000, x, x)
+
+
+def _single(name: str, singles: object, zero: float | None) -> list[tuple[float, object]]:
+    """(seconds from the first of all, value) of each reply; nothing where the file does not have them."""
+    if not isinstance(singles, list) or zero is None:
+        return []
+    return [
+        (round(number(one.get("t"), f"a time of {name}") - zero, 6), one["val"])
+        for one in singles
+        if isinstance(one, dict) and "val" in one
+    ]
+
+
+def _first(raw: JSON) -> float | None:
+    """The first of all single values, in seconds since 1970; None where there is none.
+
+    Not the file's own T0: until format 3 it was a local time without a zone.
+    """
+    times = (
+        number(one["t"], f"a time of {name}")
+        for name, singles in raw.items()
+        if isinstance(singles, list)
+        for one in singles
+        if isinstance(one, dict) and "t" in one
+    )
+    first = min(times, default=None)
+    if first is not None and not 0 <= first < 1e11:
+        raise ParseError("flent's times are none since 1970")
+    return first
+
+
+def _positive(value: object) -> float | None:
+    """Seconds; None where the file does not say."""
+    return (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
+    )
+
+
+def _time(value: object) -> datetime:
+    try:
+        return datetime.fromisoformat(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ParseError("flent's TIME is no time in ISO 8601") from None

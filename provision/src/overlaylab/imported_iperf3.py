@@ -1,0 +1,123 @@
+"""A report that ``iperf3 --client … --json`` printed, with the server's own report in it (``--get-server-output``) or not."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from overlaylab.imported_base import Measured, MeasuredTrial, member, number, stamp
+from overlaylab.model import JSON, Sample
+from overlaylab.parsers import ParseError, iperf3
+
+KEYS = {"start", "intervals", "end"}
+
+
+def read(report: JSON) -> Measured:
+    """Raises ParseError."""
+    if "error" in report:
+        raise ParseError(f"iperf3 ended with an error: {report['error']}")
+    start = member(report, "start", dict, "iperf3's report")
+    if "connecting_to" not in start:
+        raise ParseError("it is the report of an iperf3 server, not of a client")
+    test = member(start, "test_start", dict, "iperf3's start")
+    if test.get("bidir"):
+        raise ParseError("it is of a test in both directions at once")
+    parameters = _parameters(test)
+    reverse = bool(test.get("reverse"))
+    try:
+        samples = (
+            iperf3.parse(json.dumps(report), "", 0, parameters)
+            if reverse or "server_output_json" in report
+            else _without_server(report, parameters)
+        )
+    except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+        raise ParseError(
+            f"iperf3's report has something else than numbers where they belong: {error}"
+        ) from None
+    for sample in samples:
+        number(sample.value, f"iperf3's {sample.metric}")
+    timestamp = member(start, "timestamp", dict, "iperf3's start")
+    seconds = number(timestamp.get("timesecs"), "iperf3's timesecs")
+    try:
+        started_at = stamp(datetime.fromtimestamp(seconds, UTC))
+    except (OverflowError, ValueError, OSError):
+        raise ParseError("iperf3's timesecs is no time") from None
+    version = start.get("version")
+    return Measured(
+        tool="iperf3",
+        tool_version=version if isinstance(version, str) else None,
+        started_at=started_at,
+        machine=_machine(start.get("system_info")),
+        trials=(
+            MeasuredTrial(
+                benchmark=f"iperf3 {parameters['protocol']}",
+                parameters=parameters,
+                direction="server-to-client" if reverse else "client-to-server",
+                duration=parameters["omit"] + parameters["duration"],
+                raw=json.dumps(report, ensure_ascii=False),
+                samples=tuple(samples),
+            ),
+        ),
+    )
+
+
+def _parameters(test: JSON) -> dict:
+    """As the benchmark iperf3 names them: times in s, sizes in bytes, rates in bit/s of all streams together."""
+    protocol = str(test.get("protocol")).lower()
+    if protocol not in ("tcp", "udp"):
+        raise ParseError(f"iperf3's protocol is {test.get('protocol')}, not TCP or UDP")
+    streams = number(test.get("num_streams"), "iperf3's num_streams")
+    if streams != int(streams) or streams < 1:
+        raise ParseError("iperf3's num_streams is no count")
+    found: dict = {
+        "protocol": protocol,
+        "streams": int(streams),
+        "duration": number(test.get("duration"), "iperf3's duration"),
+        "omit": number(test.get("omit", 0), "iperf3's omit"),
+    }
+    found["length" if protocol == "tcp" else "datagram"] = number(test.get("blksize"), "iperf3's blksize")
+    offered = test.get("target_bitrate")
+    if offered:
+        found["offered"] = number(offered, "iperf3's target_bitrate") * streams
+    return found
+
+
+def _without_server(report: JSON, parameters: JSON) -> list[Sample]:
+    """The totals alone: what the client's intervals count is what it queued, not what arrived.
+
+    UDP's losses and jitter are the receiver's; where seconds were omitted they count these too
+    (https://github.com/esnet/iperf/issues/1489) and are left out.
+    """
+    end = member(report, "end", dict, "iperf3's report")
+    if parameters["protocol"] == "udp" and "sum_received" not in end:
+        raise ParseError("iperf3 older than 3.11 does not say what arrived by UDP")
+    received = member(end, "sum_received", dict, "iperf3's end")
+    if number(received.get("bytes"), "iperf3's received bytes") <= 0:
+        raise ParseError("no byte arrived at the receiver")
+    samples = [Sample("goodput", number(received.get("bits_per_second"), "iperf3's goodput"))]
+    sent = member(end, "sum_sent", dict, "iperf3's end")
+    if parameters["protocol"] == "tcp":
+        if "retransmits" in sent:  # not where the sender's kernel does not count them
+            samples.append(Sample("retransmits", number(sent["retransmits"], "iperf3's retransmits")))
+        return samples
+    packets = number(sent.get("packets"), "iperf3's datagrams")
+    samples += [
+        Sample("offered", number(sent.get("bits_per_second"), "iperf3's offered rate")),
+        Sample("datagrams", packets),
+    ]
+    if parameters["omit"] == 0:
+        counted = number(received.get("packets"), "iperf3's counted datagrams")
+        lost = number(received.get("lost_packets"), "iperf3's lost datagrams")
+        if counted <= 0 or not 0 <= lost <= counted:
+            raise ParseError("iperf3's count of lost datagrams cannot be")
+        samples += [
+            Sample("loss", lost / counted, resolution=1 / counted),
+            Sample("jitter", number(received.get("jitter_ms"), "iperf3's jitter") / 1000),
+        ]
+    return samples
+
+
+def _machine(info: object) -> str | None:
+    """uname without the second word, which is the machine's name."""
+    words = info.split() if isinstance(info, str) else []
+    return " ".join(words[:1] + words[2:]) or None

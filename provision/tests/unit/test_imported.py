@@ -1,0 +1,388 @@
+"""Files of other programs: what becomes of them, what is refused, and that they stay apart from our own."""
+
+import gzip
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from overlaylab import imported, tiers
+from overlaylab.cli import cli
+from overlaylab.errors import UserError
+from overlaylab.fidelity_lab import Runs
+from overlaylab.imported import About
+from overlaylab.model import Sample, Variant
+from overlaylab.profile import load_profile
+from overlaylab.results import report
+from overlaylab.results_published import pairs
+from overlaylab.store import Store
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+sys.path.insert(0, str(FIXTURES / "results"))
+import maker  # noqa: E402
+
+IPERF3 = FIXTURES / "iperf3"
+FLENT = {
+    "version": 4,
+    "x_values": [0.0, 0.2, 0.4],
+    "results": {
+        "TCP upload": [None, 9.5, 10.0],
+        "TCP download BE": [8.0, 0.0, 8.5],
+        "TCP totals": [8.0, 9.5, 18.5],
+        "TCP upload::tcp_rtt": [20.0, 21.0, 22.0],
+        "Ping (ms) ICMP": [1.0, 1.5, 2.0],
+        "Ping (ms) UDP": [None, 3.0, 2.5],
+        "Ping (ms) avg": [1.0, 2.25, 2.25],
+        "VoIP::delay": [1, 2, 3],
+    },
+    "metadata": {
+        "NAME": "rrul",
+        "TIME": "2024-04-06T18:26:19.506230Z",
+        "TITLE": "=1+1",
+        "TOTAL_LENGTH": 20,
+        "FLENT_VERSION": "2.1.1",
+        "KERNEL_NAME": "Linux",
+        "KERNEL_RELEASE": "5.16.0",
+        "LOCAL_HOST": "a-name",
+        "SERIES_META": {
+            "TCP upload": {"UNITS": "Mbits/s", "MEAN_VALUE": 9.7},
+            "TCP download BE": {"UNITS": "Mbits/s"},
+            "TCP totals": {"UNITS": "Mbits/s"},
+            "Ping (ms) ICMP": {"UNITS": "ms"},
+            "Ping (ms) UDP": {"UNITS": "ms"},
+            "Ping (ms) avg": {"UNITS": "ms"},
+            "VoIP::delay": {"UNITS": "ms"},
+        },
+    },
+    "raw_values": {
+        "Ping (ms) ICMP": [{"seq": 1.0, "t": 1712427980.0, "val": 1.25}, {"t": 1712427980.25, "val": 2.5}],
+        "TCP upload": [{"t": 1712427980.5, "dur": 0.2, "val": 9.4}],
+    },
+}
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "lab.sqlite") as opened:
+        opened.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+        yield opened
+
+
+def written(tmp_path, content, name="x.flent"):
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def changed(report, *path, value):
+    """A copy of the report with one member another; value None takes it away."""
+    copy = json.loads(json.dumps(report))
+    holder = copy
+    for name in path[:-1]:
+        holder = holder[name]
+    if value is None:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = value
+    return copy
+
+
+def iperf3(case):
+    return json.loads((IPERF3 / f"3.12-{case}.out").read_text())
+
+
+def samples_of(path):
+    (trial,) = imported.read(path).measured.trials
+    return list(trial.samples)
+
+
+# -- iperf3 -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ["tcp", "tcp-parallel", "tcp-reverse", "udp", "udp-reverse", "udp-overload"])
+def test_a_report_with_the_servers_own_is_what_the_parser_makes_of_it(case):
+    golden = json.loads((IPERF3 / f"3.12-{case}.json").read_text())
+    expected = [Sample(**one) for one in golden["samples"]]
+    ours = [replace(one, resolution=None) for one in samples_of(IPERF3 / f"3.12-{case}.out")]
+    assert ours == [replace(one, resolution=None) for one in expected]
+
+
+def test_what_an_iperf3_report_says_of_itself():
+    measured = imported.read(IPERF3 / "3.12-udp-overload.out").measured
+    assert (measured.tool, measured.tool_version, measured.started_at) == (
+        "iperf3",
+        "iperf 3.12",
+        "2026-11-20T13:32:55.000Z",
+    )
+    assert measured.machine == "Linux 6.18.44-fc-v657 #1 SMP PREEMPT_DYNAMIC @0 x86_64"  # without its name
+    (trial,) = measured.trials
+    assert (trial.benchmark, trial.direction, trial.duration) == ("iperf3 udp", "client-to-server", 3)
+    assert trial.parameters == {
+        "protocol": "udp", "streams": 4, "duration": 2, "omit": 1, "datagram": 1448, "offered": 120e6
+    }  # fmt: skip
+    assert json.loads(trial.raw) == iperf3("udp-overload")
+
+
+def test_without_the_servers_report_only_totals_count(tmp_path):
+    report = changed(iperf3("tcp"), "server_output_json", value=None)
+    end = report["end"]
+    assert samples_of(written(tmp_path, report)) == [
+        Sample("goodput", end["sum_received"]["bits_per_second"]),
+        Sample("retransmits", end["sum_sent"]["retransmits"]),
+    ]
+    del end["sum_sent"]["retransmits"]  # a kernel that does not count them
+    assert [one.metric for one in samples_of(written(tmp_path, report))] == ["goodput"]
+
+
+def test_udp_without_the_servers_report_has_no_loss_where_seconds_were_omitted(tmp_path):
+    report = changed(iperf3("udp"), "server_output_json", value=None)
+    assert [one.metric for one in samples_of(written(tmp_path, report))] == [
+        "goodput",
+        "offered",
+        "datagrams",
+    ]
+    report["start"]["test_start"]["omit"] = 0
+    report["end"]["sum_received"] |= {"packets": 200, "lost_packets": 50, "jitter_ms": 0.5}
+    found = {one.metric: one for one in samples_of(written(tmp_path, report))}
+    assert found["loss"] == Sample("loss", 0.25, resolution=1 / 200)
+    assert found["jitter"].value == 0.0005
+    report["end"]["sum_received"]["lost_packets"] = 201
+    with pytest.raises(UserError, match="count of lost datagrams cannot be"):
+        imported.read(written(tmp_path, report))
+
+
+# -- flent ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "pack"), [("x.flent", bytes), ("x.flent.gz", gzip.compress)])
+def test_each_measured_series_of_flent_is_a_trial(tmp_path, name, pack):
+    measured = imported.read(written(tmp_path, pack(json.dumps(FLENT).encode()), name)).measured
+    assert (measured.tool, measured.tool_version, measured.machine) == ("flent", "2.1.1", "Linux 5.16.0")
+    assert measured.started_at == "2024-04-06T18:26:20.000Z"
+    assert measured.about == {"title": "=1+1"}
+    assert measured.left_out == ("TCP totals", "TCP upload::tcp_rtt", "Ping (ms) avg", "VoIP::delay")
+    trials = {one.benchmark: one for one in measured.trials}
+    # A missing value is no sample; a zero that was measured is one.
+    assert trials["rrul TCP upload"].samples == (
+        Sample("goodput", 9.5e6, 0.2, 0.2),
+        Sample("goodput", 10e6, 0.4, 0.4),
+    )
+    assert trials["rrul TCP download BE"].samples[1] == Sample("goodput", 0.0, 0.2, 0.2)
+    # Single replies where the file has them, else what flent made of them.
+    assert trials["rrul Ping (ms) ICMP"].samples == (
+        Sample("latency_rtt", 0.00125, 0.0, 0.0),
+        Sample("latency_rtt", 0.0025, 0.25, 0.25),
+    )
+    assert trials["rrul Ping (ms) UDP"].samples == (
+        Sample("latency_rtt", 0.003, 0.2, 0.2),
+        Sample("latency_rtt", 0.0025, 0.4, 0.4),
+    )
+    assert [one.direction for one in trials.values()].count("server-to-client") == 1
+    assert [one.parameters.get("counted") for one in trials.values()] == ["sender", "receiver", None, None]
+    assert {one.duration for one in trials.values()} == {20.0}
+
+
+def test_a_flent_file_that_was_recorded():
+    found = sorted((FIXTURES / "flent").glob("*.flent.gz"))
+    assert found
+    for path in found:
+        measured = imported.read(path).measured
+        kinds = {one.benchmark.split(" ", 1)[1]: {s.metric for s in one.samples} for one in measured.trials}
+        way = "upload" if "1up" in path.name else "download"
+        assert kinds == {"Ping (ms) ICMP": {"latency_rtt"}, f"TCP {way}": {"goodput"}}
+        for trial in measured.trials:
+            for sample in trial.samples:
+                # Recorded over 20 Mbit/s with a queue of 20 ms; a sender fills its buffers faster.
+                assert 0 <= sample.value < (35e6 if sample.metric == "goodput" else 0.1)
+
+
+# -- what is refused --------------------------------------------------------------------------------
+
+TCP = iperf3("tcp")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it is no JSON"),
+        (b"\xff\xfe", "it is no text"),
+        (b"[1]", "its JSON is no object"),
+        (b"{}", "its JSON has the keys of no report"),
+        (b'{"a": 1, "b": 2}', "its JSON has the keys 'a', 'b'"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b"[" * 100_000, "it is no JSON"),
+        (json.dumps(TCP).encode()[:-40], "it is no JSON"),
+        (gzip.compress(json.dumps(FLENT).encode())[:-20], "its gzip data are"),
+        (b"\x1f\x8b\x08\x00rubbish", "its gzip data are"),
+        (changed(TCP, "start", "test_start", "bidir", value=1), "in both directions at once"),
+        (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
+        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
+        (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),
+        (changed(TCP, "start", "timestamp", "timesecs", value=1e30), "timesecs is no time"),
+        (changed(TCP, "start", "connecting_to", value=None), "report of an iperf3 server"),
+        (changed(TCP, "end", value=None), "its JSON has the keys"),
+        (changed(TCP, "end", "sum_received", value=None), "sum_received"),
+        (changed(TCP, "end", "sum_received", "bits_per_second", value="fast"), "goodput is no number"),
+        (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a goodput that cannot be"),
+        (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
+        (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
+        (changed(FLENT, "version", value="4"), "format '4' is none of"),
+        (changed(FLENT, "metadata", "NAME", value=None), "metadata has no NAME"),
+        (changed(FLENT, "x_values", value=[0.0]), "'TCP upload' has not one value for each x value"),
+        (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "a goodput that cannot be"),
+        (changed(FLENT, "results", "TCP upload", value=[1, "2", 3]), "TCP upload is no number"),
+        (changed(FLENT, "results", "TCP upload", value=[1, True, 3]), "TCP upload is no number"),
+        (changed(FLENT, "results", "TCP upload", value=[1, -2, 3]), "a goodput that cannot be"),
+        (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
+        (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
+        (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "times are none since 1970"),
+        (
+            changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value="yesterday"),
+            "TIME is no time in ISO 8601",
+        ),
+        (changed(FLENT, "metadata", "NAME", value="\ud800"), "text that is no Unicode"),
+    ],
+)  # fmt: skip
+def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
+    path = written(tmp_path, content)
+    with pytest.raises(UserError) as refused:
+        imported.read(path)
+    assert f"FILE {path}: must be a whole JSON report of an iperf3 client, or a flent data file" in str(
+        refused.value
+    )
+    assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "case", ["server-absent", "server-busy", "server-killed", "server-silent", "host-unreachable", "stopped"]
+)
+def test_a_report_of_a_test_that_failed_is_refused(case):
+    with pytest.raises(UserError, match="iperf3 ended with an error: "):
+        imported.read(IPERF3 / f"3.12-{case}.out")
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    for path, words in ((tmp_path, "no regular file"), (tmp_path / "none", "no such file")):
+        with pytest.raises(UserError, match=f"must be a file that can be read .found: {words}"):
+            imported.read(path)
+
+
+def test_what_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(imported, "LARGEST", 1 << 20)
+    with pytest.raises(UserError, match="unpacked it is larger than 1 MiB"):
+        imported.read(written(tmp_path, gzip.compress(bytes(1 << 22))))
+    with pytest.raises(UserError, match="it is larger than 1 MiB"):
+        imported.read(written(tmp_path, bytes(1 << 21)))
+
+
+def test_every_cut_of_a_file_is_refused_or_read_whole(tmp_path):
+    whole = json.dumps(TCP).encode()
+    for cut in range(0, len(whole) - 1, len(whole) // 60):
+        with pytest.raises(UserError):
+            imported.read(written(tmp_path, whole[:cut]))
+
+
+# -- stored, and kept apart -------------------------------------------------------------------------
+
+
+def test_a_file_becomes_a_run_of_its_own(store, tmp_path):
+    file = imported.read(written(tmp_path, FLENT))
+    (run_id,) = imported.store_all(store, [file], About(Variant("weave", "sleeve"), "kvm", "2 cores"))
+    run = store.run(run_id)
+    assert (run.state, run.trials_planned, run.trials_done) == ("done", 4, 4)
+    assert run.started_at == "2024-04-06T18:26:20.000Z"
+    record = run.record
+    assert (record.origin, record.machine, record.accelerator) == ("imported", "2 cores", "kvm")
+    assert (record.provider, record.profile, record.stands_for) == ("imported", "unknown", None)
+    assert record.arguments == {"file": "x.flent", "sha256": file.sha256, "title": "=1+1"}
+    rows = store.db.execute("SELECT DISTINCT origin, overlay, mode, status, tool FROM result").fetchall()
+    assert [tuple(row) for row in rows] == [("imported", "weave", "sleeve", "ok", "flent")]
+    table = next(t for t in report(store, run_id).tables if t.benchmark == "rrul Ping (ms) ICMP")
+    assert (table.rows[0].n, table.rows[0].median, table.rows[0].ratio) == (1, 0.001875, None)
+
+
+def test_of_several_files_all_are_stored_or_none(store, tmp_path):
+    good, other = imported.read(IPERF3 / "3.12-tcp.out"), imported.read(IPERF3 / "3.12-udp.out")
+    (trial,) = other.measured.trials
+    bad = replace(trial, samples=(Sample("no such metric", 1.0),))
+    broken = replace(other, measured=replace(other.measured, trials=(bad,)))
+    with pytest.raises(ValueError, match="no such metric"):
+        imported.store_all(store, [good, broken], About())
+    assert store.latest_run() is None
+    assert store.db.execute("SELECT count(*) FROM _trial").fetchone()[0] == 0
+
+
+def test_a_file_is_imported_once(store, tmp_path):
+    path = IPERF3 / "3.12-tcp.out"
+    (run_id,) = imported.store_all(store, [imported.read(path)], About())
+    with pytest.raises(UserError, match=f"must not be imported twice .found: run {run_id}"):
+        imported.store_all(store, [imported.read(path)], About())
+    udp = imported.read(IPERF3 / "3.12-udp.out")
+    with pytest.raises(UserError, match=r"must not be imported twice .found: the same as 3.12-udp.out"):
+        imported.store_all(store, [udp, udp], About())
+    assert len(store.db.execute("SELECT 1 FROM _run").fetchall()) == 1
+    # One that was withdrawn, because it was imported under the wrong name, say, may come again.
+    store.void_trials(store.trial_ids(run_id), "another overlay")
+    imported.store_all(store, [imported.read(path)], About(Variant("host")))
+
+
+def test_imported_values_are_in_no_row_with_our_own(store):
+    ours = maker.fill(store)
+    before = report(store, ours, lambda v: 50)
+    imported.store_all(store, [imported.read(IPERF3 / "3.12-tcp.out")], About(Variant("host"), "tcg"))
+    assert report(store, ours, lambda v: 50) == before
+    assert tiers.groups(store) == [] and tiers.latest_unfinished(store, "imported") is None
+
+
+def test_publications_are_compared_with_what_was_measured_here_alone(store):
+    tier = load_profile("azure-a1")
+    run = replace(maker.RUN, profile_digest=tier.digest)
+    (pair, *_) = [p for p in pairs(store) if (p.instance, p.mode, p.metric) == ("A1", "sleeve", "goodput")]
+    theirs = maker.fill(store, replace(run, origin="imported"))
+    assert Runs(store, lambda v: 62).of(pair, [tier]) == {}
+    ours = maker.fill(store, run)
+    found = Runs(store, lambda v: 62).of(pair, [tier])
+    assert {one.run_id for one in found.values()} <= {ours} and theirs not in str(found)
+
+
+# -- the command ------------------------------------------------------------------------------------
+
+
+def call(*arguments):
+    done = CliRunner().invoke(cli, ["results", "import", *map(str, arguments)])
+    if isinstance(done.exception, UserError):
+        raise done.exception
+    return done
+
+
+def test_the_command_says_what_became_of_each_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
+    said = call(written(tmp_path, FLENT), IPERF3 / "3.12-tcp.out", "--overlay", "host").stderr.splitlines()
+    with Store.open(tmp_path / "results" / "lab.sqlite") as store:
+        first, second = (row[0] for row in store.db.execute("SELECT run_id FROM _run ORDER BY rowid"))
+    assert said == [
+        f"x.flent: run {first}, 4 benchmarks; 4 series without a metric here left out",
+        f"3.12-tcp.out: run {second}, 1 benchmarks",
+    ]
+
+
+@pytest.mark.parametrize("overlay", ["Weave", "weave/", "host/x", "weave/sleeve/x", "[red]", "", "a" * 50])
+def test_an_overlay_has_a_name(overlay):
+    if overlay in ("", "weave/"):
+        assert imported.variant(overlay, False).mode is None
+        return
+    with pytest.raises(UserError, match="OVERLAY: must be host, or an overlay and its mode"):
+        imported.variant(overlay, False)
+
+
+def test_no_file_is_no_import(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
+    with pytest.raises(UserError, match="FILE: must name at least one file"):
+        call()
+    with pytest.raises(UserError, match="no such file"):
+        call(IPERF3 / "3.12-tcp.out", tmp_path / "none")
+    assert not (tmp_path / "lab.sqlite").exists()
