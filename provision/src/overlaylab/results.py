@@ -141,6 +141,7 @@ def _table(
             cell.steps.append(row["resolution"])
     protocol = protocol_of(first["benchmark"], json.loads(first["parameters"]))
     host = next((cells[v] for v in run.record.variants if v.overlay == HOST and v in cells), None)
+    has_host = any(variant.overlay == HOST for variant in run.record.variants)
     compared = first["unit"] in COMPARED_UNITS
     by_headers = first["metric"] == "goodput" and protocol == "tcp"
     table = []
@@ -157,7 +158,7 @@ def _table(
                 low=min(values, default=None),
                 high=max(values, default=None),
                 ratio=_ratio(cell, host) if compared and cell else None,
-                left_out=_left_out(cell, host, finished) if compared and cell else 0,
+                left_out=_left_out(cell, host, finished) if compared and cell and has_host else 0,
                 theory=_theory(variant, underlay_mtu, overlay_mtu, headers) if by_headers else None,
                 published=published_ratio(
                     store,

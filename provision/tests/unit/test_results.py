@@ -108,6 +108,13 @@ def test_no_host_at_all_gives_no_ratio(store):
     assert re.search(r"^host +0 +– +– ", printed(store), re.M)
 
 
+def test_a_run_without_the_host_in_its_plan_misses_none(store):
+    alone = replace(THREE, variants=(maker.FASTDP,))
+    _, rows = table_of(store, alone, {maker.FASTDP: [90e6, 91e6, 92e6]})
+    assert (rows[maker.FASTDP].ratio, rows[maker.FASTDP].left_out) == (None, 0)
+    assert "no host value" not in printed(store)
+
+
 STEP = 65536 * 8 / 2
 
 

@@ -56,11 +56,13 @@ def told(reader: int) -> list[int]:
 def test_killed_at_random_moments_it_loses_nothing_and_completes_the_plan(tmp_path, own_cache):
     path, chance, acknowledged = tmp_path / "lab.sqlite", random.Random(6), Counter()
     killed = 0
+    between: list[int] = []
     while killed < KILLS:
         process, reader = forked(str(path))
         time.sleep(chance.uniform(0, LONGEST))
         os.kill(process, signal.SIGKILL)
-        acknowledged.update(told(reader))
+        between.append(len(stored := told(reader)))
+        acknowledged.update(stored)
         _, status = os.waitpid(process, 0)
         assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0  # it may have been faster
         killed += os.WIFSIGNALED(status)
@@ -71,6 +73,7 @@ def test_killed_at_random_moments_it_loses_nothing_and_completes_the_plan(tmp_pa
     run_id = asyncio.run(measure(str(path), lambda trial_id: acknowledged.update([trial_id])))
     assert set(acknowledged.values()) == {1}, "a trial was measured again after it had been stored"
     done = whole(path)
+    print(f"{killed} kills, each after {min(between)} to {max(between)} stored trials, {sum(between)} in all")
     with Store.open(path) as store:
         run = store.run(run_id)
         assert (run.state, run.trials_done) == ("done", run.trials_planned)
