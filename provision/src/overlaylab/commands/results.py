@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from overlaylab import paths, results_grid_table, tiers
+from overlaylab import paths, results_checks, results_grid_table, tiers
 from overlaylab.errors import UserError
 from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
@@ -143,7 +143,7 @@ def prune_command(run: str | None, keep: int | None, older: float | None, yes: b
             Console(highlight=False, markup=False, emoji=False, stderr=True).print(runs_table(store, run_ids))
             click.echo(
                 f"{len(run_ids)} {'run' if len(run_ids) == 1 else 'runs'} with {planned.trials:,} trials and"
-                f" {planned.samples:,} samples; about {planned.freed / 1e6:,.1f} MB of disk come back",
+                f" {planned.samples:,} samples; {results_checks.value(planned.freed, 'bytes')} of disk come back",
                 err=True,
             )
             if dry_run:
