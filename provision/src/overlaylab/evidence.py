@@ -72,27 +72,36 @@ def probe_script(interface: str, peer: Peer, mtu: int, mode: Mode) -> str:
     """
     size, ask = mtu - HEADERS, asking(mode)
     device = mode.wire.device
-    capture = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
+    tcpdump = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
+    pings = f"""
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}
+echo '{_CUT}'
+{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1
+echo '{_CUT}'"""
+    return f"""{captured(tcpdump, f"({mode.wire.filter}) or icmp", pings)}echo '{_CUT}'
+{PATH} {peer.underlay} {peer.endpoint}
+echo '{_CUT}'
+{STATUS}
+"""
+
+
+def captured(tcpdump: str, expression: str, meanwhile: str) -> str:
+    """POSIX sh that captures while a script runs, and then prints the capture in base64.
+
+    tcpdump: the command with its interface; expression: which packets (pcap-filter(7)).
+    """
     return f"""
 folder=$(mktemp -d)
 trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
 # --immediate-mode: else the kernel keeps packets up to a second, and they are lost when the capture ends.
-{capture} -n --immediate-mode -U -s 256 -w "$folder/wire" '({mode.wire.filter}) or icmp' 2>"$folder/said" &
+{tcpdump} -n --immediate-mode -U -s 256 -w "$folder/wire" '{expression}' 2>"$folder/said" &
 capture=$!
 waited=0
 until grep -q 'listening on' "$folder/said"; do
     waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
-done
-{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}
-echo '{_CUT}'
-{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1
-echo '{_CUT}'
+done{meanwhile}
 kill -INT $capture; wait $capture 2>/dev/null
 base64 "$folder/wire"
-echo '{_CUT}'
-{PATH} {peer.underlay} {peer.endpoint}
-echo '{_CUT}'
-{STATUS}
 """
 
 
@@ -141,12 +150,7 @@ def read_probe(printed: str) -> Probe:
     pinged, over, wire, path, status = parts
     encapsulated = bare = marked = 0
     between = set()
-    raw = base64.b64decode(wire)
-    try:
-        frames = [frame for _, frame in dpkt.pcap.Reader(io.BytesIO(raw))] if raw else []
-    except (dpkt.Error, ValueError) as error:
-        raise ValueError(f"the capture is cut short: {len(raw)} bytes") from error
-    for frame in frames:
+    for frame in read_frames(base64.b64decode(wire)):
         if _is_bare_icmp(frame):
             bare += 1
             between.add(" > ".join(socket.inet_ntoa(frame[at : at + 4]) for at in (26, 30)))
@@ -154,8 +158,8 @@ def read_probe(printed: str) -> Probe:
             encapsulated += 1
         marked += MARKER in frame  # at any phase: the payload repeats it
     return Probe(
-        received=_received(pinged),
-        over_mtu_passes=_received(over) > 0,
+        received=received(pinged),
+        over_mtu_passes=received(over) > 0,
         encapsulated=encapsulated,
         bare_icmp=bare,
         marked=marked,
@@ -165,12 +169,20 @@ def read_probe(printed: str) -> Probe:
     )
 
 
+def read_frames(raw: bytes) -> list[bytes]:
+    """The packets of a capture, as much of each as was kept. ValueError where it is cut short."""
+    try:
+        return [frame for _, frame in dpkt.pcap.Reader(io.BytesIO(raw))] if raw else []
+    except (dpkt.Error, ValueError) as error:
+        raise ValueError(f"the capture is cut short: {len(raw)} bytes") from error
+
+
 def read_ping_back(printed: str) -> Pinged:
     """What `ping_back_script` printed. ValueError where it did not get to its end."""
     pinged, cut, over = printed.partition(_CUT)
     if not cut:
         raise ValueError(f"the pings back stopped early: {printed.strip()[-300:]!r}")
-    return Pinged(received=_received(pinged), over_mtu_passes=_received(over) > 0)
+    return Pinged(received=received(pinged), over_mtu_passes=received(over) > 0)
 
 
 def _is_bare_icmp(frame: bytes) -> bool:
@@ -180,7 +192,7 @@ def _is_bare_icmp(frame: bytes) -> bool:
     return frame[14 + 4 * (frame[14] & 0x0F)] in (0, 8)
 
 
-def _received(text: str) -> int:
+def received(text: str) -> int:
     """The count in ping's summary line ``3 packets transmitted, 3 received, …``."""
     for line in text.splitlines():
         words = line.replace(",", " ").split()

@@ -131,7 +131,6 @@ def request(
         raise UserError(
             "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
         )
-    _check_can_be_done(tier, wanted, provider)
     cluster = cluster or wanted.cluster
     spec = clusters.load_cluster(cluster)
     if provider is not None:
@@ -206,18 +205,6 @@ def _own_arguments(overlay: str, written: str | None) -> JSON:
         raise UserError("ARGUMENTS", "are one overlay's: not with all of them", seen=written,
                         fix="Measure that overlay on its own, such as ./task lab:weave")  # fmt: skip
     return {}
-
-
-def _check_can_be_done(tier: profile.Profile, wanted: Suite, provider: str | None) -> None:
-    """Refuse what the schemas are ready for and the lab is not yet: nothing may be left out in silence."""
-    for benchmark in wanted.benchmarks:
-        if benchmark.placement != "remote":
-            raise UserError(
-                f"suite {wanted.name}: {benchmark.name}",
-                "has a placement that this version of overlaylab cannot measure",
-                seen=benchmark.placement,
-                fix="Choose a suite between two nodes, placement: remote",
-            )
 
 
 def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:

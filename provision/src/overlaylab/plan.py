@@ -12,6 +12,8 @@ from overlaylab.model import PlannedTrial, Variant
 from overlaylab.suite import Suite
 
 T = TypeVar("T")
+REMOTE, LOCAL = "remote", "local"
+"""Placements: client and server on two nodes, or in two endpoints of one."""
 HOST = "host"
 """The overlay that is the baseline: it is in every block."""
 
@@ -27,19 +29,22 @@ def plan_trials(
     """Randomised complete blocks: `blocks` blocks, every variant once in each, in random order.
 
     The order comes from `seed` alone, so that a run can be planned again exactly. Within a variant the
-    suite's benchmarks keep their order, between one pair of `endpoints` after the other: they share what
-    entering the variant cost.
+    suite's benchmarks keep their order, between one pair of `endpoints` after the other, and then within the first
+    node: they share what entering the variant cost.
     Source: R. A. Fisher's randomised blocks; drift of the machine over a run then hits all variants alike.
     """
     chance = random.Random(seed)
-    between = endpoints(inventory)
+    first = inventory.nodes[0].name
+    between = [*((REMOTE, pair) for pair in endpoints(inventory)), (LOCAL, (first, first))]
     trials = []
     for block in range(1, blocks + 1):
         order = list(variants)
         chance.shuffle(order)
         position = 0
         for variant in order:
-            for (client, server), benchmark in itertools.product(between, suite.benchmarks):
+            for (placement, (client, server)), benchmark in itertools.product(between, suite.benchmarks):
+                if benchmark.placement != placement:
+                    continue
                 for repetition in range(1, benchmark.warmups + benchmark.repetitions + 1):
                     trials.append(
                         PlannedTrial(
@@ -51,7 +56,7 @@ def plan_trials(
                             parameters=benchmark.parameters,
                             repetition=repetition,
                             warmup=repetition <= benchmark.warmups,
-                            placement=benchmark.placement,
+                            placement=placement,
                             client_node=client,
                             server_node=server,
                             direction=benchmark.direction,

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 
-from overlaylab import evidence, health, overlays
+from overlaylab import evidence, evidence_local, health, overlays
 from overlaylab.errors import NodeError
 from overlaylab.model import JSON, Evidence, Variant
 from overlaylab.ssh import Completed, Node
@@ -15,7 +15,10 @@ from overlaylab.ssh import Completed, Node
 
 @dataclass(frozen=True)
 class Ends:
-    """Between whom a variant is measured. mtu: bytes that its overlay claims to carry between the endpoints."""
+    """Between whom a variant is measured. mtu: bytes that its overlay claims to carry between the endpoints.
+
+    Within one node, client and server are that node, each in an endpoint of its own.
+    """
 
     variant: Variant
     client: Node
@@ -25,8 +28,17 @@ class Ends:
     mtu: int
 
     @property
-    def nodes(self) -> tuple[Node, Node]:
-        return self.client, self.server
+    def local(self) -> bool:
+        return self.client is self.server
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Each node once."""
+        return (self.client,) if self.local else (self.client, self.server)
+
+    @property
+    def server_namespace(self) -> str:
+        return evidence_local.SECOND if self.local else evidence_local.FIRST
 
     @property
     def mode(self) -> overlays.Mode:
@@ -57,6 +69,28 @@ async def find_ends(client: Node, server: Node, variant: Variant, underlay_mtu: 
     ours, theirs = await asyncio.gather(_status(client), _status(server))
     mtu = theirs["overlay_mtu"] or underlay_mtu
     return Ends(variant, client, server, ours["endpoint_address"], theirs["endpoint_address"], mtu)
+
+
+async def attach_second(node: Node) -> None:
+    """Attach a second endpoint to the overlay, where there is none on the node. NodeError with what stands in the way."""
+    done = await node.sh(evidence_local.ATTACH, check=False, timeout=300)
+    if done.exit_code != 0:
+        raise NodeError(f"{node.name}: no second endpoint: {done.stderr.strip()[-300:]}")
+
+
+async def find_local_ends(node: Node, variant: Variant) -> Ends:
+    """Between the endpoint and the second one of a node, which are both there.
+
+    NodeError where one has no address, or they do not reach each other.
+    """
+    status = await _status(node)
+    printed = (await node.sh(evidence_local.addresses_script())).stdout
+    try:
+        client, server = evidence_local.read_addresses(printed, status)
+    except ValueError as error:
+        raise NodeError(f"{node.name}: {error}") from error
+    reached = await node.sh(evidence_local.reach_script(client, server))
+    return Ends(variant, node, node, client, server, evidence_local.read_mtu(reached.stdout))
 
 
 async def endpoints(nodes: Iterable[Node]) -> dict[str, str]:
@@ -110,6 +144,8 @@ async def _probe(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tupl
 
     first: what the server's node does beforehand; a second command beside it would cost it a login.
     """
+    if ends.local:
+        return await _probe_locally(ends, first)
 
     async def from_server() -> Completed:
         if first is not None:
@@ -141,6 +177,21 @@ async def _probe(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tupl
     return found, probe.status
 
 
+async def _probe_locally(ends: Ends, first: Awaitable[None] | None) -> tuple[tuple[Evidence, ...], JSON]:
+    """One look at what is between two endpoints of a node."""
+    if first is not None:
+        await first
+    node, addresses = ends.client, (ends.client_endpoint, ends.server_endpoint)
+    script = evidence_local.probe_script(node.spec.underlay_interface, *addresses, ends.mtu, ends.mode)
+    printed = await node.sh(script, check=False)
+    try:
+        probe = evidence_local.read_probe(printed.stdout)
+    except ValueError as error:
+        raise NodeError(f"{node.name}: {error}; {printed.stderr.strip()[-200:]}") from error
+    status = evidence.judge_status(node.name, ends.mode, probe.status)
+    return (status, *evidence_local.judge(node.name, ends.mode, *addresses, ends.mtu, probe)), probe.status
+
+
 async def read_states(ends: Ends) -> dict[str, JSON]:
     """Counters of both nodes, and their units' samples."""
     scripts = (evidence.state_script(node.spec.underlay_interface, ends.units) for node in ends.nodes)
@@ -156,7 +207,11 @@ async def measure(
     before: tells which daemons there are to look at. limit, expected: seconds after which it is given up, and that it should take. The client's own sample comes with
     its state afterwards. None where there are no daemons, or the trial was over before.
     """
-    ours, theirs = (list(before.states_after[node.name].get("units", ())) for node in ends.nodes)
+    ours, theirs = (
+        list(before.states_after[node.name].get("units", ())) for node in (ends.client, ends.server)
+    )
+    if ends.local:  # one look is enough
+        theirs = []
     script = health.sampled_meanwhile(command, ours, expected / 2)
     looks = False
 

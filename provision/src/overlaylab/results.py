@@ -15,6 +15,7 @@ from overlaylab import database
 from overlaylab.design import Rules, rules_of
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
+from overlaylab.plan import REMOTE
 from overlaylab.results_published import mtu_told, published_ratio
 from overlaylab.results_rows import HOST, Ratio, Row, Table
 from overlaylab.results_verdicts import judged
@@ -108,22 +109,23 @@ def _tables(store: Store, run: StoredRun, headers: HeaderBytes, finished: Set[in
 def _wheres(store: Store, run: StoredRun) -> dict[tuple, str | None]:
     """Words for each (placement, direction, client, server) of the plan: of what differs within it, no more.
 
-    A pair of nodes is told by their zones where these tell all pairs apart. None where nothing differs.
+    A pair of nodes is told by their zones where these tell all pairs apart; within a node, the placement is enough.
+    None where nothing differs.
     """
     rows = store.db.execute(
         "SELECT DISTINCT placement, direction, client_node, server_node FROM trial WHERE run_id = ?",
         (run.run_id,),
     )
     places = [tuple(row) for row in rows]
-    nodes = {place[2:] for place in places}
+    nodes = {place[2:] for place in places if place[0] == REMOTE}
     zones = {pair: tuple(run.record.zones.get(node) for node in pair) for pair in nodes}
     by_zone = len(set(zones.values())) == len(nodes) and all(a and b and a != b for a, b in zones.values())
     found = {}
     for placement, direction, *pair in places:
-        ends = zones[tuple(pair)] if by_zone else pair
+        ends = zones.get(tuple(pair), pair) if by_zone else pair
         parts = [placement] if len({p[0] for p in places}) > 1 else []
         parts += [direction] if len({p[1] for p in places}) > 1 else []
-        parts += [f"{ends[0]} to {ends[1]}"] if len(nodes) > 1 else []
+        parts += [f"{ends[0]} to {ends[1]}"] if len(nodes) > 1 and placement == REMOTE else []
         found[placement, direction, *pair] = ", ".join(parts) or None
     return found
 
@@ -143,7 +145,9 @@ def _table(
     host = next((cells[v] for v in run.record.variants if v.overlay == HOST and v in cells), None)
     has_host = any(variant.overlay == HOST for variant in run.record.variants)
     compared = first["unit"] in COMPARED_UNITS
-    by_headers = first["metric"] == "goodput" and protocol == "tcp"
+    # Within a node no header is on a wire, and nobody published it by numbers.
+    remote = first["placement"] == REMOTE
+    by_headers = remote and first["metric"] == "goodput" and protocol == "tcp"
     table = []
     for variant in sorted(run.record.variants, key=lambda v: v.overlay != HOST):
         cell = cells.get(variant)
@@ -168,7 +172,7 @@ def _table(
                     protocol,
                     {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
                 )
-                if compared
+                if compared and remote
                 else (),
                 repetitions=tuple((b, v) for b, values in sorted(cell.blocks.items()) for v in values)
                 if cell

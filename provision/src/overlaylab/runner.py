@@ -18,7 +18,7 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
-from overlaylab.plan import HOST, cells, is_fresh, overhead_key, pairs
+from overlaylab.plan import HOST, LOCAL, cells, is_fresh, overhead_key, pairs
 from overlaylab.progress import readable, remember
 from overlaylab.proof import Ends, Point
 from overlaylab.providers import Provider, Say
@@ -148,6 +148,9 @@ class Runner:
         entered = await self.provider.enter(variant, fresh=is_fresh(cell[0][1].block, self.fresh_every))
         self._booted = entered.booted
         self.clock.reverts.append(entered.revert)
+        # Before the profile, which is to hold for it too.
+        for node in {trial.client_node for _, trial in cell if trial.placement == LOCAL}:
+            await proof.attach_second(self.nodes[node])
         self.shaper.endpoints = await self._bare_endpoints(variant)
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
         began = time.monotonic()
@@ -160,9 +163,15 @@ class Runner:
             if not todo:
                 continue
             client, server = self.nodes[client_node], self.nodes[server_node]
-            ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
-            point = await proof.first_point(ends, servers.start(server, self._servers(trials)))
-            where = "" if len(between) == 1 else f", {client_node} to {server_node}"
+            if client is server:
+                ends, where = await proof.find_local_ends(client, variant), f", within {client_node}"
+            else:
+                ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
+                where = f", {client_node} to {server_node}"
+            point = await proof.first_point(
+                ends, servers.start(server, self._servers(trials), ends.server_namespace)
+            )
+            where = "" if len(between) == 1 else where
             for trial_id, trial in todo:
                 result, point = await self._trial(trial_id, trial, ends, point, wrong)
                 done.add(trial_id)
@@ -197,7 +206,7 @@ class Runner:
     async def _trial(
         self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None
     ) -> tuple[TrialResult, Point]:
-        client, server = ends.nodes
+        client, server = ends.client, ends.server
         tool = benchmarks.load(trial.tool)
         version = await self._version(tool, client)
         if self.fills_bucket:
@@ -229,8 +238,10 @@ class Runner:
         ]
         # Plain traffic that a NIC segments passes the qdisc in super-packets, which it counts rightly and the
         # receiver's NIC does not.
-        if self.shaper.profile.segmented or (
-            self.shaper.profile.tunnels_segmented and ends.mode.header_bytes
+        # What stays within a node passes none.
+        if not ends.local and (
+            self.shaper.profile.segmented
+            or (self.shaper.profile.tunnels_segmented and ends.mode.header_bytes)
         ):
             sender, receiver = (
                 (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
@@ -260,7 +271,9 @@ class Runner:
                 for name, state in states.items()
             },
             overlay_version=after.status.get("version"),
-            overlay_mtu=after.status.get("overlay_mtu"),
+            # Within a node more may pass than between two; the host's own network claims none.
+            overlay_mtu=after.status.get("overlay_mtu")
+            and (ends.mtu if ends.local else after.status["overlay_mtu"]),
             underlay_mtu=self._underlay_mtu(client),
         )
         self.store.finish_trial(trial_id, result, said)

@@ -30,7 +30,10 @@ for unit in {TRANSIENT}/{PREFIX}*; do
 done"""
 
 
-_LOOK = f"look() {{ table=$(ip netns exec {ENDPOINT} cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || :); }}"
+def _look(endpoint: str) -> str:
+    return (
+        f"look() {{ table=$(ip netns exec {endpoint} cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || :); }}"
+    )
 
 
 def _listens(port: int) -> str:
@@ -43,18 +46,19 @@ def in_endpoint(argv: Sequence[str], timeout: float) -> str:
     return shlex.join(["timeout", "-k", "2", f"{timeout:g}", "ip", "netns", "exec", ENDPOINT, *argv])
 
 
-async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]]) -> None:
+async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]], endpoint: str = ENDPOINT) -> None:
     """Start the servers {tool: (argv, TCP port)} on the node and wait until every port listens.
 
+    endpoint: the namespace that they run in.
     Servers of an earlier cell are stopped first. UserError where a port is taken by somebody else.
     """
-    lines = [_stop(), _LOOK, "look"]
+    lines = [_stop(), _look(endpoint), "look"]
     for tool, (_, port) in servers.items():
         # ss costs 0.2 s on an emulated CPU; it is asked only for the words of an error.
-        owner = f"$(ip netns exec {ENDPOINT} ss -Hltnp 'sport = :{port}')"
+        owner = f"$(ip netns exec {endpoint} ss -Hltnp 'sport = :{port}')"
         lines.append(f'if {_listens(port)}; then echo "taken {tool} {port} {owner}"; exit 3; fi')
     for tool, (argv, _) in servers.items():
-        command = shlex.join(["ip", "netns", "exec", ENDPOINT, *argv])
+        command = shlex.join(["ip", "netns", "exec", endpoint, *argv])
         lines.append(
             f"systemd-run --quiet --collect --unit={PREFIX}{tool} -p RuntimeMaxSec={LIFETIME} {command}"
         )

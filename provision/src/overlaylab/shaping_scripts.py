@@ -18,8 +18,11 @@ KEPT = "/var/lib/overlaylab/profile.sh"
 UNIT = "overlaylab-profile.service"
 BUCKET_UNIT = "overlaylab-bucket"
 
-# The host's endpoint is the node's own network: nothing further to do there.
-_OWN_ENDPOINT = "[ -e /run/netns/endpoint ] && ! [ /run/netns/endpoint -ef /proc/self/ns/net ]"
+# The host's endpoint is the node's own network: nothing further to do there. A second one on the node, where a suite
+# measures within it, is treated as the first.
+_OWN_ENDPOINTS = """for endpoint in endpoint endpoint2; do
+    [ -e /run/netns/$endpoint ] && ! [ /run/netns/$endpoint -ef /proc/self/ns/net ] || continue
+    export endpoint"""
 
 # Segment everywhere a packet can still be a super-packet when the qdisc counts it: the underlay (unless its
 # NIC is to do it), the overlay's own devices and the endpoint's. Management (eth0) is left alone.
@@ -44,7 +47,7 @@ segment() {
         esac
         case $1-$device in
             "root-$nic") continue ;;
-            root-lo | root-eth0 | endpoint-lo) [ "$device" = "$underlay" ] || continue ;;
+            *-lo | root-eth0) [ "$device" = "$underlay" ] || continue ;;
         esac
         if [ "$value$fixed" = on ]; then on="$on $feature on" off="$off $feature off"; fi
     done <"$state/features"
@@ -152,12 +155,12 @@ def _gso_limits(shaping: NodeShaping) -> str:
     if size:
         lines.append(f'limit root "$underlay" gso_max_size {size}')
         lines.append(
-            f"""if {_OWN_ENDPOINT}; then
-    ip netns exec endpoint sh -euc '{_LIMIT}
+            f"""{_OWN_ENDPOINTS}
+    ip netns exec $endpoint sh -euc '{_LIMIT}
     for link in /sys/class/net/*; do
-        case $link in */lo) ;; *) limit endpoint "${{link##*/}}" gso_max_size {size} ;; esac
+        case $link in */lo) ;; *) limit "$endpoint" "${{link##*/}}" gso_max_size {size} ;; esac
     done'
-fi"""
+done"""
         )
     return "\n".join([_LIMIT.rstrip(), *lines]) if lines else ""
 
@@ -170,10 +173,10 @@ def _segmentation(shaping: NodeShaping) -> str:
     return f"""nic={nic}; export nic
 {_SEGMENT}
 segment root
-if {_OWN_ENDPOINT}; then
-    ip netns exec endpoint sh -euc '{within}
-    segment endpoint'
-fi"""
+{_OWN_ENDPOINTS}
+    ip netns exec $endpoint sh -euc '{within}
+    segment "$endpoint"'
+done"""
 
 
 def _bucket(shaping: NodeShaping) -> str:
@@ -244,14 +247,14 @@ fi
 if [ -e "$state/gso_limits" ]; then
     while read -r scope device what size; do
         within=
-        [ "$scope" = root ] || within='ip netns exec endpoint'
+        [ "$scope" = root ] || within="ip netns exec $scope"
         $within ip link set dev "$device" "$what" "$size" 2>/dev/null || :
     done <"$state/gso_limits"
 fi
 if [ -e "$state/offloads" ]; then
     while read -r scope device settings; do
         within=
-        [ "$scope" = root ] || within='ip netns exec endpoint'
+        [ "$scope" = root ] || within="ip netns exec $scope"
         # shellcheck disable=SC2086
         $within ethtool -K "$device" $settings 2>/dev/null || :
     done <"$state/offloads"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from overlaylab import theory
+import pytest
+from test_3_roles import states
+
+from overlaylab import ansible, netstate, overlays, theory
+from overlaylab.model import Variant
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +44,55 @@ def test_a_latency_is_in_force_or_recorded_as_not_applied(measured) -> None:
         assert (verdict, reason) == (
             "not-applicable", "latency is not applied: the kernel of the nodes has no netem",
         )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def within(containers, lab_in):
+    """One block of host and flannel's host-gw at 5 Mbit/s, between two nodes and within one."""
+    lab = lab_in(PROVIDER="lxc", BLOCKS="1", SUITE="placement", MODES="host-gw", SCALE="0.4")
+    lab.output = lab.run("lab:flannel")
+    return lab
+
+
+def test_trials_within_a_node_have_their_own_proof(within) -> None:
+    trials = within.query("SELECT overlay, placement, client_node, server_node, status, reason FROM trial")
+    assert sorted(trials) == [
+        (overlay, placement, "node1", server, "ok", None)
+        for overlay in ("flannel", "host")
+        for placement, server in (("local", "node1"), ("remote", "node2"))
+        for _ in range(2)
+    ]
+    rows = within.query(
+        "SELECT e.kind, e.expected, e.observed FROM evidence AS e JOIN trial AS t USING (trial_id)"
+        " WHERE t.placement = 'local' AND t.overlay = 'flannel'"
+    )
+    assert {kind for kind, *_ in rows} == {"status", "wire", "path", "mtu", "settings", "health"}
+    assert {json.loads(observed)["marked"] for kind, _, observed in rows if kind == "wire"} == {0}
+    asked = [json.loads(expected) for kind, expected, _ in rows if kind == "mtu"]
+    assert {(one["mtu"], one["from"]) for one in asked} == {(1500, "endpoint"), (1500, "endpoint2")}
+
+
+def test_only_what_leaves_a_node_is_held_to_the_rate(within) -> None:
+    found = within.query("SELECT placement, value FROM result WHERE metric = 'goodput' AND t_start IS NULL")
+    remote = [value for placement, value in found if placement == "remote"]
+    assert remote == [pytest.approx(theory.goodput_theory(5e6, 1500, 0), rel=0.01)] * 2
+    assert min(value for placement, value in found if placement == "local") > 10 * max(remote)
+
+
+def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) -> None:
+    containers.clean()
+    before = states(containers)
+    flannel = Variant("flannel", "host-gw")
+    containers.converge(flannel)
+    said = [containers.sh("/usr/local/lib/overlaylab/overlay-start endpoint2") for _ in range(2)]
+    assert said == [dict.fromkeys(before, "changed\n"), dict.fromkeys(before, "unchanged\n")]
+    arguments = dict(overlays.load("flannel").modes["host-gw"].arguments)
+    ansible.run_playbook(containers.inventory, "flannel", "reset", arguments)
+    after = states(containers)
+    assert {name: netstate.difference(before[name], after[name]) for name in before} == {
+        "node1": [],
+        "node2": [],
+    }
 
 
 def test_nodes_are_looked_at_and_entered_like_vms(containers, lab_in) -> None:

@@ -13,7 +13,7 @@ from lab_scripts import script
 
 from overlaylab import overlays
 from overlaylab.benchmarks import base as benchmarks
-from overlaylab.evidence import _received
+from overlaylab.evidence import received
 from overlaylab.paths import ROLES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docker"
@@ -189,7 +189,7 @@ kill $server
         "1 packets transmitted, 0 received",  # it got there in two pieces; the echo is not cut
         "exit 1",
     ]
-    assert [_received(line) for line in printed.splitlines()] == [0, 0, 0, 3, 0, 0, 0, 0, 0]
+    assert [received(line) for line in printed.splitlines()] == [0, 0, 0, 3, 0, 0, 0, 0, 0]
 
 
 # -- what the roles say -----------------------------------------------------------------------------

@@ -220,14 +220,6 @@ def test_one_host_is_no_network(tmp_path) -> None:
         experiment.request("weave", inventory=str(path))
 
 
-def test_a_placement_that_cannot_be_measured_is_refused(monkeypatch) -> None:
-    quick = load_suite("quick")
-    local = replace(quick, benchmarks=(replace(quick.benchmarks[0], placement="local"),))
-    monkeypatch.setattr(experiment, "load_suite", lambda name: local)
-    with pytest.raises(UserError, match=r"suite quick: tcp-goodput: has a placement that .* cannot measure"):
-        experiment.request("weave")
-
-
 def test_every_number_of_a_profile_can_be_put_in_force(monkeypatch) -> None:
     tier = replace(
         load_profile("azure-a1"), vcpus=1, quota=0.5, sustained=1e6, bucket=1e8, ingress_metered=True

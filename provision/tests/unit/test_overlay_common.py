@@ -161,15 +161,24 @@ exit "${CODE:-0}"
 CONFIGURATION = '{"cniVersion":"0.3.1","name":"overlaylab", "type": "flannel","delegate":{"type":"bridge"}}'
 
 
-def call_plugin(folder: Path, folders: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def call_plugin(
+    folder: Path, folders: str, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
     for name in ("one", "two"):
         (folder / name).mkdir(exist_ok=True)
     (folder / "two" / "flannel").write_text(PLUGIN)
     (folder / "two" / "flannel").chmod(0o755)
     script = f"{(COMMON / 'common.sh').read_text()}\ncni ADD '{CONFIGURATION}' ovl {folders}"
     return subprocess.run(
-        ["sh", "-uc", script], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True
-    )
+        ["sh", "-uc", script, "sh", *arguments], env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_a_second_endpoint_has_another_name_from_its_first_letters_on(tmp_path):
+    """Weave's plugin takes seven of them for its device, Calico's eleven."""
+    done = call_plugin(tmp_path, f"{tmp_path}/two", "endpoint2")
+    assert done.stdout.startswith("ADD 2endpoint2 /run/netns/endpoint2 ovl ")
 
 
 @pytest.mark.parametrize("code", [0, 1])

@@ -200,18 +200,18 @@ def test_a_device_that_is_no_function_of_the_card_is_noticed(sr_iov: Scripts) ->
     assert sr_iov.status()["reason"] == "the device of the endpoint is no virtual function of eth1"
 
 
-def start(sr_iov: Scripts, *functions: str) -> str:
+def start(sr_iov: Scripts, *functions: str, arguments: tuple[str, ...] = ()) -> str:
     """What overlay-start says where these virtual functions are network devices of the node."""
     device = sr_iov.net / "eth1" / "device"
     for number, name in enumerate(functions):
         (device / f"virtfn{number}" / "net" / name).mkdir(parents=True)
         interface(sr_iov.net, name, index=10 + number)
     common = sr_iov.folder / "common.sh"
-    common.write_text(f"state={sr_iov.folder / 'state'}\nleases=/nowhere\nrecord_before() {{ :; }}\ncni() {{ echo \"$*\" >>$FOLDER/calls; }}\n")  # fmt: skip
+    common.write_text(f"state={sr_iov.folder / 'state'}\nleases=/nowhere\nrecord_before() {{ :; }}\nnamespace=${{1:-endpoint}}\nmake_namespace() {{ echo \"make $namespace\" >>$FOLDER/calls; }}\ncni() {{ echo \"$*\" >>$FOLDER/calls; }}\n")  # fmt: skip
     sr_iov.places["/usr/local/lib/overlaylab/common.sh"] = common
     sr_iov.places["/run/netns"] = sr_iov.folder / "netns"
     sr_iov.tool("sleep", ":")
-    done = sr_iov.run("overlay-start")
+    done = sr_iov.run("overlay-start", *arguments)
     return done.stdout + done.stderr
 
 
@@ -232,8 +232,17 @@ def test_where_a_card_has_no_function_one_is_made(sr_iov: Scripts) -> None:
     number.write_text("0\n")
     sr_iov.tool("ip", "")
     assert start(sr_iov, "ens3f0v0") == "changed\n"
-    assert number.read_text() == "1\n"
+    assert number.read_text() == "2\n"
     assert (sr_iov.folder / "state" / "functions").read_text() == "eth1\n"
+
+
+def test_a_second_endpoint_gets_another_function(sr_iov: Scripts) -> None:
+    # That of the first is in the endpoint, and no device of the node any more.
+    sr_iov.tool("ip", "")
+    (sr_iov.net / "eth1" / "mtu").write_text("9000\n")
+    assert start(sr_iov, "ens3f0v1", arguments=("endpoint2",)) == "changed\n"
+    assert (sr_iov.folder / "state" / "function2").read_text() == "ens3f0v1 1500\n"
+    assert "make endpoint2" in sr_iov.calls
 
 
 def test_functions_that_are_all_in_use_are_an_error(sr_iov: Scripts) -> None:

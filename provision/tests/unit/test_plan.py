@@ -154,6 +154,21 @@ def test_what_is_left_of_a_cell_keeps_its_pairs() -> None:
     ]
 
 
+def test_what_is_measured_within_a_node_comes_last_and_on_the_first_one() -> None:
+    goodput, latency = QUICK.benchmarks
+    suite = replace(QUICK, benchmarks=(replace(goodput, placement="local"), latency))
+    trials = plan(suite=suite, blocks=1, variants=(HOST,))
+    assert [(t.benchmark, t.placement, t.client_node, t.server_node) for t in trials] == [
+        ("tcp-latency", "remote", "node1", "node2"),
+        ("tcp-goodput", "local", "node1", "node1"),
+    ]
+    wide = plan_trials(suite, (HOST,), 1, 7, inventory("a", "b", "c"))
+    (cell,) = cells(list(enumerate(wide)))
+    assert [nodes for nodes, _ in pairs(cell)] == [
+        ("node1", "node2"), ("node1", "node3"), ("node2", "node3"), ("node1", "node1"),
+    ]  # fmt: skip
+
+
 def test_what_a_cell_takes_is_remembered_by_its_number_of_pairs() -> None:
     assert overhead_key(WEAVE[0], "tcg", 1) == "cell-overhead-weave-tcg"
     assert overhead_key(HOST, "kvm", 3) == "cell-overhead-host-kvm-3-pairs"

@@ -81,6 +81,11 @@ async def test_servers_start_as_units_that_end_by_themselves(machine: Machine) -
     ]
 
 
+async def test_servers_of_a_trial_within_a_node_start_in_the_second_endpoint(machine: Machine) -> None:
+    await servers.start(machine, IPERF3, "endpoint2")
+    assert machine.started()[0].endswith(" ip netns exec endpoint2 iperf3 --server --port 5201")
+
+
 async def test_a_port_that_somebody_else_has_is_named_with_its_owner(machine: Machine) -> None:
     (machine.folder / "listens-5201").write_text(LISTENING[5201])
     with pytest.raises(UserError) as wrong:

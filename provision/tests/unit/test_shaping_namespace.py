@@ -15,6 +15,7 @@ from lab_fakes import Completed, FakeNodes
 from overlaylab import (
     cpu,
     evidence,
+    evidence_local,
     health,
     mtu_probe,
     overlay_live,
@@ -103,6 +104,19 @@ def test_packets_that_no_queue_would_hold_are_not_made_and_clearing_allows_them_
     assert " gso_max_size 65536 " in node.sh("ip netns exec endpoint ip -d link show dev lo")
     node.sh(shaping_scripts.clear_script("eth1"))
     assert node.sh(LOOK) == before
+
+
+def test_a_second_endpoint_is_treated_as_the_first(node: Namespace) -> None:
+    node.sh("ip netns add endpoint2; ip link add ovl2 type veth peer name ethwe netns endpoint2")
+    look = f"{LOOK}\nip netns exec endpoint2 ip -j -d link; ip netns exec endpoint2 ethtool -k ethwe"
+    before = node.sh(look)
+    node.sh(shaping_scripts.apply_script(told("azure-a0")))
+    for name in ("endpoint", "endpoint2"):
+        assert offloads_on(node, "ethwe", f"ip netns exec {name}") == []
+        assert " gso_max_size 3125 " in node.sh(f"ip -n {name} -d link show dev ethwe")
+        assert " gso_max_size 65536 " in node.sh(f"ip -n {name} -d link show dev lo")
+    node.sh(shaping_scripts.clear_script("eth1"))
+    assert node.sh(look) == before
 
 
 def test_clearing_what_was_never_shaped_does_nothing(node: Namespace) -> None:
@@ -444,6 +458,12 @@ def scripts() -> dict[str, str]:
         "live": overlay_live.script(["a.service"], [("192.168.77.12", "10.32.0.2")]),
         "fragments": mtu_probe.fragments_script("ip netns exec endpoint ping", "10.32.0.2", 1376),
     }
+    found["reach"] = evidence_local.reach_script("10.32.0.2", "10.32.0.3")
+    for name, key in (("weave", "fastdp"), ("wireguard", "wireguard-encrypted")):
+        mode = overlays.load(name).modes[key]
+        found[f"probe-within-{name}"] = evidence_local.probe_script(
+            "eth1", "10.32.0.2", "10.32.0.3", 1376, mode
+        )
     peer = evidence.Peer("192.168.77.12", "10.32.0.2")
     for name in overlays.names():
         for key, mode in overlays.load(name).modes.items():

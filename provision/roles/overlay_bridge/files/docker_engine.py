@@ -18,12 +18,12 @@ DATA = "/var/lib/overlaylab/docker"
 """On disk: a swarm's manager reserves 128 MB for its log, which /run has not."""
 SETTINGS = "/run/overlaylab/overlay/settings"
 CONTAINER = f"{FOLDER}/container.json"
-"""Who the endpoint's container is, for overlay-reset."""
+"""Who the endpoint's container is, for overlay-reset; the second one's note has a 2 behind its name."""
 FORWARD = f"{FOLDER}/forward.before"
 """The policy for forwarded packets as it was: dockerd makes it DROP."""
 UNIT = "overlaylab-docker.service"
 IMAGE = "overlaylab/endpoint:1"
-NAME = "endpoint"
+NAME, SECOND = "endpoint", "endpoint2"
 COMMAND = ["/bin/sleep", "infinity"]
 API = "v1.41"
 """That of Docker 20.10."""
@@ -101,10 +101,14 @@ def read_answer(answer):
     return text
 
 
-def read_container():
-    """{"id", "pid", "address"} of the endpoint's container as it was started, None where there is none."""
+def note(name):
+    return CONTAINER if name == NAME else f"{CONTAINER}2"
+
+
+def read_container(name=NAME):
+    """{"id", "pid", "address"} of an endpoint's container as it was started, None where there is none."""
     try:
-        with open(CONTAINER) as file:
+        with open(note(name)) as file:
             return json.load(file)
     except (FileNotFoundError, ValueError):
         return None
@@ -121,13 +125,13 @@ def runs(container):
         return False
 
 
-def endpoint_runs():
+def endpoint_runs(name=NAME):
     """Whether daemon, container and endpoint are there, the endpoint being the container's network."""
-    container = read_container()
+    container = read_container(name)
     if not runs(container):
         return False
     try:
-        same = os.stat(f"/run/netns/{NAME}").st_ino == os.stat(f"/proc/{container['pid']}/ns/net").st_ino
+        same = os.stat(f"/run/netns/{name}").st_ino == os.stat(f"/proc/{container['pid']}/ns/net").st_ino
         call("GET", "/_ping", timeout=10)
     except (OSError, Silent, Refused, ValueError):
         return False
@@ -196,8 +200,20 @@ def image():
     return packed.getvalue()
 
 
-def run(host_config, **more):
-    """Start the endpoint's container; what Docker says of it (GET /containers/…/json)."""
+def run_second(host_config):
+    """Start a second endpoint's container beside the first; what Docker says of it, None where it runs already."""
+    if endpoint_runs(SECOND):
+        return None
+    if not endpoint_runs():
+        fail("the endpoint's container does not run on this node: converge it first")
+    # What a start that did not get to its end has left.
+    with contextlib.suppress(Refused):
+        call("DELETE", f"/containers/{SECOND}?force=true")
+    return run(host_config, SECOND)
+
+
+def run(host_config, name=NAME, **more):
+    """Start an endpoint's container; what Docker says of it (GET /containers/…/json)."""
     wanted = {
         "Image": IMAGE,
         "Cmd": COMMAND,
@@ -206,13 +222,13 @@ def run(host_config, **more):
         "HostConfig": host_config,
         **more,
     }
-    call("POST", f"/containers/create?name={NAME}", wanted)
-    call("POST", f"/containers/{NAME}/start")
-    return remember(NAME)
+    call("POST", f"/containers/create?name={name}", wanted)
+    call("POST", f"/containers/{name}/start")
+    return remember(name, name)
 
 
-def remember(container):
-    """Note which container is the endpoint's; what Docker says of it. container: its name or Id."""
+def remember(container, name=NAME):
+    """Note which container is an endpoint's; what Docker says of it. container: its name or Id."""
     about = call("GET", f"/containers/{container}/json")
     networks = about["NetworkSettings"]["Networks"].values()
     known = {
@@ -220,18 +236,18 @@ def remember(container):
         "pid": about["State"]["Pid"],
         "address": next((network["IPAddress"] for network in networks if network["IPAddress"]), None),
     }
-    with open(CONTAINER, "w") as file:
+    with open(note(name), "w") as file:
         json.dump(known, file)
     return about
 
 
-def attach(pid, renamed, gateway=None):
-    """Make the container's network namespace the endpoint.
+def attach(pid, renamed, gateway=None, name=NAME):
+    """Make the container's network namespace the endpoint, or the second one, by its name.
 
     renamed: {Docker's name of an interface: ours}: eth0 is the management interface everywhere else, and eth1 the
     underlay. gateway: the default route's, which goes when its interface is renamed.
     """
-    subprocess.run(["ip", "netns", "attach", NAME, str(pid)], check=True)
+    subprocess.run(["ip", "netns", "attach", name, str(pid)], check=True)
     # An interface that is up cannot be renamed by kernels before 6.2.
     lines = [
         f"link set {old} down\nlink set {old} name {new}\nlink set {new} up" for old, new in renamed.items()
@@ -239,4 +255,4 @@ def attach(pid, renamed, gateway=None):
     if gateway:
         lines.append(f"route replace default via {gateway}")
     batch = "".join(f"{line}\n" for line in lines)
-    subprocess.run(["ip", "-n", NAME, "-batch", "-"], input=batch, text=True, check=True)
+    subprocess.run(["ip", "-n", name, "-batch", "-"], input=batch, text=True, check=True)

@@ -31,15 +31,16 @@ def own_rule(address):
 
 def remove(*units):
     """Everything, at any time, any number of times. units: daemons of the overlay besides dockerd."""
-    container = docker_engine.read_container()
+    containers = [docker_engine.read_container(name) for name in (docker_engine.NAME, docker_engine.SECOND)]
+    container = containers[0]
     for unit in (*units, docker_engine.UNIT):
         # systemd keeps a unit that failed in mind, also without its file.
         if os.path.exists(f"/run/systemd/system/{unit}"):
             traces.stop_unit(unit)
             traces.run("systemctl", "reset-failed", unit)
-    if docker_engine.runs(container):
-        # dockerd was killed. Only the container's first process, not whatever is in its network: that may be the node's.
-        os.kill(container["pid"], signal.SIGKILL)
+    for left in filter(docker_engine.runs, containers):
+        # dockerd was killed. Only a container's first process, not whatever is in its network: that may be the node's.
+        os.kill(left["pid"], signal.SIGKILL)
     traces.remove_endpoint()
     if os.path.exists(docker_engine.FOLDER):
         # Else another Docker of this node may have made them.

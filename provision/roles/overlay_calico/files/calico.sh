@@ -37,6 +37,13 @@ felix_wait() {
     done
 }
 
+# Tells the endpoint the MAC address of the plugin's gateway. Argument: its interface. Nodes answer for 169.254.1.1 as
+# proxies: with a route to it alone, which without a default route none has.
+calico_gateway() {
+    read -r gateway <"/sys/class/net/cali${namespace#endpoint}$namespace/address"
+    ip -n "$namespace" neighbour replace 169.254.1.1 lladdr "$gateway" dev "$1" nud permanent
+}
+
 # Calico's command-line tool, with the node's own access to the datastore. Never for long: it waits for etcd.
 calicoctl() {
     (

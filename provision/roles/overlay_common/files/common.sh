@@ -44,15 +44,27 @@ list_modules() { [ ! -e /proc/modules ] || cat /proc/modules; }
 # loaded what there is, and some are built in without a trace in /sys. What is missing shows when it is used.
 need_module() { [ -d "/sys/module/$1" ] || [ ! -d "/lib/modules/$(uname -r)" ] || modprobe "$@"; }
 
+# What the start scripts attach: the endpoint or, called with the argument endpoint2, a second one on the same node.
+namespace=endpoint
+[ "${1-}" != endpoint2 ] || namespace=endpoint2
+
+# Makes the network namespace. Not the node's network under another name.
+make_namespace() {
+    [ -e /run/netns/$namespace ] || ip netns add $namespace
+    ip -n $namespace link set lo up
+}
+
 # Calls a CNI plugin for the endpoint, as a container runtime would, and prints its answer. Arguments: ADD or DEL,
 # the network's configuration (its own "type" is the first in it), the interface's name in the endpoint, and the
 # folders with plugins, colons between them. A plugin that cannot reach its daemon may hang: always with a limit.
+# Plugins name devices by the first letters of the container's name, which therefore differ: endpoint, 2endpoint2.
 cni() {
     plugin=${2#*'"type"'} plugin=${plugin#*'"'} plugin=${plugin%%'"'*}
     folders=$4:
     while [ -n "$folders" ] && [ ! -x "${folders%%:*}/$plugin" ]; do folders=${folders#*:}; done
     [ -n "$folders" ] || { echo "there is no CNI plugin $plugin in $4"; return 1; }
-    printf '%s\n' "$2" | CNI_COMMAND=$1 CNI_CONTAINERID=endpoint CNI_NETNS=/run/netns/endpoint CNI_IFNAME=$3 \
+    printf '%s\n' "$2" | CNI_COMMAND=$1 CNI_CONTAINERID=${namespace#endpoint}$namespace \
+        CNI_NETNS=/run/netns/$namespace CNI_IFNAME=$3 \
         CNI_PATH=$4 timeout --kill-after=5 90 "${folders%%:*}/$plugin" 2>&1 || {
         ended=$?
         case $ended in 124 | 137) echo "it had not ended after 90 s" ;; esac

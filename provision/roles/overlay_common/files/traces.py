@@ -13,6 +13,7 @@ STATE = "/run/overlaylab/overlay"
 LEASES = "/run/overlaylab/cni"
 """Of the CNI plugin host-local (common.sh)."""
 SYSCTLS = "/proc/sys"
+ENDPOINTS = ("endpoint", "endpoint2")
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
 CAP_SYS_MODULE = 16
 """Number of the capability (linux/capability.h)."""
@@ -69,8 +70,16 @@ def stop_etcd():
         stop_unit("overlaylab-etcd.service")
 
 
-def remove_endpoint(name="endpoint"):
-    """Delete the endpoint's namespace with whatever still runs in it; the root namespace only loses the name."""
+def remove_endpoint():
+    """Delete the endpoint's namespace, and the second one's, with whatever still runs in them.
+
+    The root namespace only loses the names.
+    """
+    for name in ENDPOINTS:
+        remove_namespace(name)
+
+
+def remove_namespace(name):
     path = f"/run/netns/{name}"
     if not os.path.exists(path):
         return
