@@ -71,11 +71,10 @@ async def find_ends(client: Node, server: Node, variant: Variant, underlay_mtu: 
     return Ends(variant, client, server, ours["endpoint_address"], theirs["endpoint_address"], mtu)
 
 
-async def attach_second(node: Node) -> None:
-    """Attach a second endpoint to the overlay, where there is none on the node. NodeError with what stands in the way."""
+async def attach_second(node: Node) -> str | None:
+    """Attach a second endpoint to the overlay, where there is none on the node. What stands in the way, else None."""
     done = await node.sh(evidence_local.ATTACH, check=False, timeout=300)
-    if done.exit_code != 0:
-        raise NodeError(f"{node.name}: no second endpoint: {done.stderr.strip()[-300:]}")
+    return f"{node.name} gets no second endpoint: {done.stderr.strip()[-300:]}" if done.exit_code else None
 
 
 async def find_local_ends(node: Node, variant: Variant) -> Ends:

@@ -149,8 +149,10 @@ class Runner:
         self._booted = entered.booted
         self.clock.reverts.append(entered.revert)
         # Before the profile, which is to hold for it too.
-        for node in {trial.client_node for _, trial in cell if trial.placement == LOCAL}:
-            await proof.attach_second(self.nodes[node])
+        alone = {
+            node: await proof.attach_second(self.nodes[node])
+            for node in {trial.client_node for _, trial in cell if trial.placement == LOCAL}
+        }
         self.shaper.endpoints = await self._bare_endpoints(variant)
         wrong = shaper.problems(await self.shaper.apply_and_read_back())
         began = time.monotonic()
@@ -163,6 +165,12 @@ class Runner:
             if not todo:
                 continue
             client, server = self.nodes[client_node], self.nodes[server_node]
+            if client is server and (reason := alone[client_node]):
+                for trial_id, trial in todo:
+                    self._not_begun(trial_id, reason)
+                    done.add(trial_id)
+                    self.say(f"  {place} {variant} {trial.benchmark}: failed: {reason}")
+                continue
             if client is server:
                 ends, where = await proof.find_local_ends(client, variant), f", within {client_node}"
             else:
@@ -184,6 +192,13 @@ class Runner:
             time.monotonic() - started - in_trials,
         )
         await self.provider.renew()
+
+    def _not_begun(self, trial_id: int, reason: str) -> None:
+        """A trial that the node has no room for; the others of the cell are none the worse for it."""
+        began = now()
+        self.store.start_trial(trial_id, began)
+        nothing = TrialResult("failed", reason, began, None, (), None, "", "", None)
+        self.store.finish_trial(trial_id, nothing)
 
     async def _bare_endpoints(self, variant: Variant) -> dict[str, str]:
         """{node: address on the overlay} where the underlay sees those; with one peer, all that leaves goes there."""

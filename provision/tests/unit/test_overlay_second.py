@@ -16,7 +16,7 @@ IP = 'case $* in *"link show"* | *"address show"*) exit 1 ;; esac'
 """Neither the second endpoint nor its device is there."""
 
 ETCD = "MEMBERS=192.0.2.11\nENDPOINTS=http://192.0.2.11:2379\nADDRESS=192.0.2.11\n"
-WIREGUARD = 'ADDRESS=10.50.0.1\nSECOND=10.50.0.3\nUNDERLAY=192.0.2.11\nLENGTH=16\nMTU=\nPEERS="\nkey 192.0.2.12 10.50.0.2\n"\n'  # fmt: skip
+WIREGUARD = 'ADDRESS=10.50.0.1\nSECOND_ADDRESS=10.50.0.3\nNODE_ADDRESS=192.0.2.11\nLENGTH=16\nMTU=\nPEERS="\nkey 192.0.2.12 10.50.0.2\n"\n'  # fmt: skip
 
 # What the role's settings say, its device in an endpoint, and its words where nothing runs.
 ATTACHED = {

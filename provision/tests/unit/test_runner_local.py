@@ -10,7 +10,6 @@ from lab_run import COUNTERS, FASTDP, HOST, IPERF3, QUICK, Bench, status
 
 from overlaylab.evidence import _CUT
 from overlaylab.plan import overhead_key
-from overlaylab.runner import RunStopped
 
 GOODPUT, LATENCY = QUICK.benchmarks
 BOTH = replace(QUICK, benchmarks=(LATENCY, replace(GOODPUT, name="tcp-goodput-local", placement="local")))
@@ -35,7 +34,6 @@ def within(*frames: bytes, back: str = "", path: str = f"{SERVER} dev ethwe", **
 
 def make(store, **how) -> Bench:
     bench = Bench(store, **({"variants": (FASTDP,), "blocks": 1, "suite": BOTH} | how))
-    told = json.dumps(status(FASTDP, endpoint_device="ethwe"))
     way = [json.dumps([{"dev": "ethwe"}]), device(CLIENT)]
     bench.lab.client.answers |= {
         ATTACH: "changed\n",
@@ -44,7 +42,6 @@ def make(store, **how) -> Bench:
         WITHIN: lambda _: within(),
     }
     bench.lab.nodes["node2"].answers |= {ATTACH: "changed\n"}
-    bench.lab.nodes.answers["exec /usr/local/lib/overlaylab/overlay-status"] = told
     bench.lab.nodes.answers |= {"overlay-status": lambda _: json.dumps(status(bench.lab.current, endpoint_device="ethwe"))}  # fmt: skip
     return bench
 
@@ -161,10 +158,14 @@ async def test_the_hosts_own_network_claims_no_mtu_here_either(lab_store) -> Non
     ]
 
 
-async def test_a_second_endpoint_that_cannot_be_made_stops_the_run_with_its_words(bench) -> None:
-    bench.lab.client.answers[ATTACH] = failed(1, "overlay-start: weaver does not run on this node\n")
-    with pytest.raises(RunStopped, match="node1: no second endpoint: overlay-start: weaver does not run"):
-        await bench.run()
+async def test_a_node_without_room_for_a_second_endpoint_fails_these_trials_and_no_others(bench) -> None:
+    bench.lab.client.answers[ATTACH] = failed(1, "overlay-start: no virtual function of eth1 is free\n")
+    await bench.run()
+    reason = "node1 gets no second endpoint: overlay-start: no virtual function of eth1 is free"
+    assert bench.outcomes() == [("ok", None), ("failed", reason)]
+    assert bench.store.run(bench.run_id).state == "done"
+    assert any(line.endswith(f"weave fastdp tcp-goodput-local: failed: {reason}") for line in bench.said)
+    assert not [script for script in bench.lab.client.log if ADDRESSES in script]
 
 
 async def test_progress_names_the_node_and_the_cell_is_remembered_with_it(bench, monkeypatch) -> None:
