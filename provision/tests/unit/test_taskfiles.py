@@ -180,6 +180,12 @@ def test_values_are_no_shell_text(lab, tmp_path) -> None:
         (["lab:resume", "RUN=7f3a"], "resume", {"CLUSTER": "pair", "RUN": "7f3a"}),
         (["results:show", "RUN=7f3a"], "results show 7f3a --group", {}),
         (["results:show", "GROUP=newest"], "results show  --group newest", {}),
+        (["results:compare", "RUN_A=7f3a"], "results compare --run-a 7f3a --run-b", {}),
+        (
+            ["results:compare", "FAIL_OVER=5%", "MARGIN=1%", "--", "7f3a", "c0de"],
+            "results compare 7f3a c0de --run-a  --run-b  --fail-over 5% --margin 1%",
+            {},
+        ),
         (["profile:list"], "profile list", {}),
         (["profile:show", "PROFILE=azure-a1"], "profile show", {"PROFILE": "azure-a1"}),
         (

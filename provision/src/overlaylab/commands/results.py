@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from overlaylab import paths, results_checks, results_grid_table, tiers
+from overlaylab import paths, results_checks, results_compare_table, results_grid_table, tiers
+from overlaylab.design import PERCENT
 from overlaylab.errors import UserError
+from overlaylab.progress import wide
 from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
 from overlaylab.store import Store
@@ -50,6 +53,40 @@ def show_command(run: str | None, group: str | None) -> None:
             )
         else:
             show(store, run or None, Console(highlight=False, markup=False, emoji=False))
+
+
+@command.command("compare")
+@click.argument("runs", nargs=-1)
+@click.option("--run-a", envvar="RUN_A", help="The run to hold the other against, an id or its unique end.")
+@click.option("--run-b", envvar="RUN_B", help="The other (default: the newest).")
+@click.option("--fail-over", envvar="FAIL_OVER", type=PERCENT,
+              help="Exit 1 where something got worse by more than this, such as 5%, and 3 where that cannot be told.")  # fmt: skip
+@click.option(
+    "--margin", envvar="MARGIN", type=PERCENT, help="What counts as the same (default: as the runs say)."
+)
+def compare_command(
+    runs: tuple[str, ...], run_a: str | None, run_b: str | None, fail_over: float | None, margin: float | None
+) -> None:
+    """Hold run B against run A: how far each ratio to the host moved, with intervals and verdicts.
+
+    Exit codes with --fail-over: 0 nothing got worse by more than that, 1 something did, 3 nothing is shown to have, but
+    too few or too noisy blocks leave it open; 2 where the two runs are not to be compared.
+    """
+    first, second, *more = (*runs, *(None,) * (2 - len(runs)))
+    if more or (runs and run_a):
+        raise UserError(
+            "runs",
+            "must be two",
+            seen=len(runs) + bool(run_a),
+            fix="./task results:compare RUN_A=id RUN_B=id",
+        )
+    if not (first or run_a):
+        raise UserError("RUN_A", "must name the run to hold the other against", fix="See ./task results:list")
+    with opened() as store:
+        a, b = store.find_run(first or run_a), store.find_run(second or run_b or None)
+        code = results_compare_table.show(store, a, b, wide(), margin, fail_over)
+    if code:
+        sys.exit(code)  # click's own Exit does not reach the shell from here
 
 
 @command.command("list")
