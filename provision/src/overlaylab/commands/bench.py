@@ -14,6 +14,7 @@ from overlaylab import experiment, paths
 from overlaylab.commands.bench_fidelity import command as fidelity
 from overlaylab.commands.bench_profiles import command as profiles
 from overlaylab.commands.bench_scale import stats_command, store_command
+from overlaylab.commands.bench_statistics import command as statistics_command
 from overlaylab.commands.measure import carry_out
 
 
@@ -26,6 +27,7 @@ command.add_command(fidelity)
 command.add_command(profiles)
 command.add_command(store_command)
 command.add_command(stats_command)
+command.add_command(statistics_command)
 
 
 @command.command()
