@@ -14,7 +14,7 @@ from overlaylab.inference import MEDIAN_TAKES, POWER, blocks_needed, fewest_bloc
 from overlaylab.model import Variant
 from overlaylab.plan import endpoints
 from overlaylab.results import report
-from overlaylab.results_rows import HOST, Row, name_of
+from overlaylab.results_rows import Row, name_of
 from overlaylab.results_verdicts_table import percent
 from overlaylab.store import Store
 
@@ -73,7 +73,7 @@ def _needed(asked: Request, known: dict[Variant, Seen], count: int, shares: int)
     }
     worst = max(own, key=lambda v: (needed[v] is None, needed[v] or 0, own[v].spread))
     found, name = own[worst], name_of(worst, False)
-    unseen = [name_of(v, False) for v in asked.variants if v.overlay != HOST and v not in own]
+    unseen = [name_of(v, False) for v in asked.variants if not v.is_baseline and v not in own]
     rest = f"; nothing seen yet of {', '.join(unseen)}" if unseen else ""
     if margin <= 2 * found.step:
         return f"no number tells {percent(margin)} of {name}: the tool's step is {percent(found.step)} of the value{rest}"
@@ -101,7 +101,7 @@ def seen(asked: Request, accelerator: str) -> dict[Variant, Seen]:
         for (run_id,) in rows:
             for table in report(store, run_id, lambda _: None).tables:
                 for row in table.rows if table.primary else ():
-                    if row.ratio and row.ratio.n > 1 and row.variant.overlay != HOST:
+                    if row.ratio and row.ratio.n > 1 and not row.variant.is_baseline:
                         found.setdefault(row.variant, []).append(row)
     return {variant: _spread(own) for variant, own in found.items()}
 

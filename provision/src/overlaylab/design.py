@@ -10,7 +10,6 @@ import click
 from overlaylab.errors import UserError
 from overlaylab.inference import LOOKS, MARGIN, MEDIAN_TAKES, fewest_blocks, looks_at
 from overlaylab.model import JSON, Variant
-from overlaylab.plan import HOST
 from overlaylab.quantities import QuantityError, percent
 from overlaylab.suite import Suite
 
@@ -111,4 +110,4 @@ def settle(
 
 def comparisons_of(variants: Sequence[Variant], pairs: int) -> int:
     """How many ratios to the host the primary metric will have: one per variant and pair of endpoints."""
-    return sum(variant.overlay != HOST for variant in variants) * pairs
+    return sum(not variant.is_baseline for variant in variants) * pairs

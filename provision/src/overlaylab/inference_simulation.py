@@ -80,7 +80,7 @@ SCENARIOS = (
     Scenario("log-normal", _log_normal, _log_normal),
     Scenario("heavy tails (t, 3 df)", _heavy, _heavy),
     Scenario("outliers (a stall in 10 %)", _outliers, _outliers),
-    Scenario("host at its cap, overlay skewed", _capped, _skewed),
+    Scenario("capped host, skewed overlay", _capped, _skewed),
 )
 
 

@@ -22,6 +22,11 @@ class Variant:
         """Name within the overlay, as MODES= takes it: ``fastdp``, ``fastdp-encrypted``, ``host``."""
         return (self.mode or self.overlay) + ("-encrypted" if self.encrypted else "")
 
+    @property
+    def is_baseline(self) -> bool:
+        """What every ratio is to: the nodes' own network. Its other modes are variants like any overlay's."""
+        return self.overlay == "host" and self.mode is None
+
     def __str__(self) -> str:
         """For people: ``host``, ``weave fastdp-encrypted``."""
         return self.overlay if self.mode is None else f"{self.overlay} {self.key}"

@@ -17,7 +17,7 @@ from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
 from overlaylab.plan import REMOTE
 from overlaylab.results_published import mtu_told, published_ratio
-from overlaylab.results_rows import HOST, Ratio, Row, Table
+from overlaylab.results_rows import Ratio, Row, Table
 from overlaylab.results_verdicts import judged
 from overlaylab.store import Store, StoredRun
 from overlaylab.theory import ratio_theory
@@ -142,14 +142,14 @@ def _table(
         if row["resolution"] is not None:
             cell.steps.append(row["resolution"])
     protocol = protocol_of(first["benchmark"], json.loads(first["parameters"]))
-    host = next((cells[v] for v in run.record.variants if v.overlay == HOST and v in cells), None)
-    has_host = any(variant.overlay == HOST for variant in run.record.variants)
+    host = next((cells[v] for v in run.record.variants if v.is_baseline and v in cells), None)
+    has_host = any(variant.is_baseline for variant in run.record.variants)
     compared = first["unit"] in COMPARED_UNITS
     # Within a node no header is on a wire, and nobody published it by numbers.
     remote = first["placement"] == REMOTE
     by_headers = remote and first["metric"] == "goodput" and protocol == "tcp"
     table = []
-    for variant in sorted(run.record.variants, key=lambda v: v.overlay != HOST):
+    for variant in sorted(run.record.variants, key=lambda v: not v.is_baseline):
         cell = cells.get(variant)
         medians = cell.medians() if cell else {}
         values = list(medians.values())
@@ -235,7 +235,7 @@ def _theory(
     variant: Variant, underlay_mtu: int | None, overlay_mtu: int | None, headers: HeaderBytes
 ) -> float | None:
     """Ratio if only headers cost; None where an MTU is unknown or packets would be fragmented."""
-    if variant.overlay == HOST:
+    if variant.is_baseline:
         return 1.0
     added = headers(variant)
     if added is None or underlay_mtu is None or overlay_mtu is None:

@@ -23,7 +23,7 @@ from overlaylab.inference import (
 from overlaylab.inference_samples import Bounds, Shift, p_above, shift
 from overlaylab.model import RunRecord, Variant
 from overlaylab.results import Report
-from overlaylab.results_rows import HOST, Row, Table
+from overlaylab.results_rows import Row, Table
 
 RATIO, DIFFERENCE = "ratio", "difference"
 
@@ -158,15 +158,15 @@ def _compared(
 ) -> Compared:
     rows = [{row.variant: row for row in table.rows} for table in (first, second)]
     both = [v for v in runs[0].run.record.variants if v in runs[1].run.record.variants]
-    of_host = next((v for v in both if v.overlay == HOST), None)
+    of_host = next((v for v in both if v.is_baseline), None)
     host = [of[of_host].median if of_host in of else None for of in rows]
     is_ratio = any(
-        row.ratio for table in (first, second) for row in table.rows if row.variant.overlay != HOST
+        row.ratio for table in (first, second) for row in table.rows if not row.variant.is_baseline
     )
     changes = tuple(
         _change(variant, rows[0].get(variant), rows[1].get(variant), first, is_ratio, margin, over, alpha)
         for variant in both
-        if variant.overlay != HOST
+        if not variant.is_baseline
     )
     return Compared(first, (host[0], host[1]), changes)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from overlaylab.model import RunRecord, Variant
 from overlaylab.results import Report
-from overlaylab.results_rows import HOST, Row, Table
+from overlaylab.results_rows import Row, Table
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def grids(tiers: Sequence[Tier]) -> tuple[Grid, ...]:
 def _grid(tiers: Sequence[Tier], of_tier: dict[str, Table]) -> Grid:
     found = list(of_tier.values())
     variants = _distinct(row.variant for table in found for row in table.rows)
-    overlays = tuple(variant for variant in variants if variant.overlay != HOST)
+    overlays = tuple(variant for variant in variants if not variant.is_baseline)
     first = found[0]
     return Grid(
         benchmark=first.benchmark,
@@ -89,7 +89,7 @@ def _grid(tiers: Sequence[Tier], of_tier: dict[str, Table]) -> Grid:
         unit=first.unit,
         better=first.better,
         tools=_distinct(tool for table in found for tool in table.tools),
-        host=next((variant for variant in variants if variant.overlay == HOST), None),
+        host=next((variant for variant in variants if variant.is_baseline), None),
         variants=overlays,
         compared=any(row.ratio for table in found for row in table.rows if row.variant in overlays),
         lines=tuple(Line(tier, of_tier.get(tier.profile)) for tier in tiers),

@@ -8,8 +8,6 @@ from overlaylab.inference import Interval, Verdict
 from overlaylab.model import Variant
 from overlaylab.results_published import Published
 
-HOST = "host"
-
 
 @dataclass(frozen=True)
 class Ratio:

@@ -16,8 +16,15 @@ from overlaylab import database, results_checks
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results_published import Published
-from overlaylab.results_rows import HOST, Row, Table, name_of
-from overlaylab.results_verdicts_table import MISSING, digits, ratio_cell, sentences, verdict_cell
+from overlaylab.results_rows import Row, Table, name_of
+from overlaylab.results_verdicts_table import (
+    MISSING,
+    digits,
+    precision_said,
+    ratio_cell,
+    sentences,
+    verdict_cell,
+)
 from overlaylab.store import Store
 
 ACCELERATORS = {
@@ -108,6 +115,8 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
             f"({run.trials_done} of {run.trials_planned} trials done).{how}",
             "yellow",
         )
+    elif said := precision_said(whole.tables, whole.rules, whole.blocks_done):
+        yield Text(said)
 
 
 def title_of(table: Table) -> Text:
@@ -129,7 +138,7 @@ def grid_of(
     """
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     rows = table.rows
-    overlays = list({r.variant.overlay: None for r in rows if r.variant.overlay != HOST})
+    overlays = list({r.variant.overlay: None for r in rows if not r.variant.is_baseline})
     short = short and len(overlays) == 1
     grid.add_column(f"{overlays[0]} mode" if short else "overlay mode")
     number = numbers(table)[1]
@@ -140,11 +149,11 @@ def grid_of(
     }
     if narrow:
         del columns["min–max"]
-    if any(r.ratio for r in rows if r.variant.overlay != HOST):
+    if any(r.ratio for r in rows if not r.variant.is_baseline):
         columns["ratio to host"] = lambda r: ratio_cell(r, final)
         if final and any(verdict_cell(r, table) not in ("", MISSING) for r in rows):
             columns["verdict"] = lambda r: verdict_cell(r, table)
-    if any(r.theory for r in rows if r.variant.overlay != HOST):
+    if any(r.theory for r in rows if not r.variant.is_baseline):
         columns["headers"] = _theory
     if any(p.comparable for r in rows for p in r.published):
         columns["published"] = lambda r: _published(r, table, notes)
@@ -185,14 +194,14 @@ def span(low: str, high: str) -> str:
 
 
 def _theory(row: Row) -> str:
-    if row.variant.overlay == HOST:
+    if row.variant.is_baseline:
         return "1"
     return MISSING if row.theory is None else digits(row.theory)
 
 
 def _published(row: Row, table: Table, notes: dict[str, str]) -> str:
     """The cell; what has to be said about it goes into notes under a letter of its own."""
-    if row.variant.overlay == HOST:
+    if row.variant.is_baseline:
         return "1"
     cells = []
     for one in row.published:
@@ -233,7 +242,7 @@ def under(table: Table) -> Iterable[str]:
         yield f"The tool's step is {table.step / factor:.3g} {unit}: what differs by less does not differ."
     left_out: dict[int, list[str]] = {}
     for row in table.rows:
-        if row.left_out and row.variant.overlay != HOST:
+        if row.left_out and not row.variant.is_baseline:
             left_out.setdefault(row.left_out, []).append(name_of(row.variant, False))
     for count, names in left_out.items():
         blocks = (
@@ -262,7 +271,7 @@ def footer(whole: Report, notes: dict[str, str], final: bool = True) -> Iterable
             "median of each block's own."
         )
         yield from sentences(whole.tables, whole.rules, final)
-    if any(r.theory for t in whole.tables for r in t.rows if r.variant.overlay != HOST):
+    if any(r.theory for t in whole.tables for r in t.rows if not r.variant.is_baseline):
         yield "headers: the ratio to the host if encapsulation cost nothing but its bytes."
     if record.accelerator in CAVEATS:
         yield CAVEATS[record.accelerator]
@@ -294,7 +303,8 @@ def runs_table(store: Store, only: Collection[str] | None = None) -> Grid:
         if only is not None and row["run_id"] not in only:
             continue
         overlays = dict.fromkeys(v["overlay"] for v in json.loads(row["variants"]))
-        trials = f"{row['trials_ok']} of {row['trials_planned']}"
+        # A run that PRECISION ended early has taken what it needed of its plan.
+        trials = f"{row['trials_ok']} of {row['trials_done' if row['state'] == 'done' else 'trials_planned']}"
         if not row["trials_planned"]:
             trials = _checks_of(store, row["run_id"])
         about = ", ".join(row[n] for n in ("suite", "cluster", "profile"))

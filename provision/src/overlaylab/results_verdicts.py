@@ -7,14 +7,14 @@ from dataclasses import replace
 
 from overlaylab.design import Rules
 from overlaylab.inference import ALPHA, Verdict, fewest_blocks, median_ratio, precise, verdicts
-from overlaylab.results_rows import HOST, Row, Table
+from overlaylab.results_rows import Row, Table
 
 
 def primary_of(tables: Sequence[Table], rules: Rules) -> tuple[str, str] | None:
     """(benchmark, metric): the suite's word, else goodput, else latency, of the first benchmark that has it."""
     if rules.primary:
         return rules.primary
-    compared = [t for t in tables if any(r.ratio for r in t.rows if r.variant.overlay != HOST)]
+    compared = [t for t in tables if any(r.ratio for r in t.rows if not r.variant.is_baseline)]
     for name in ("goodput", "latency"):
         if found := next((t for t in compared if t.metric.startswith(name)), None):
             return found.benchmark, found.metric
@@ -33,7 +33,7 @@ def judged(tables: Sequence[Table], rules: Rules) -> tuple[Table, ...]:
 
 
 def _compared(table: Table) -> list[Row]:
-    return [row for row in table.rows if row.variant.overlay != HOST]
+    return [row for row in table.rows if not row.variant.is_baseline]
 
 
 def _series(row: Row) -> tuple[Sequence[tuple[float, float]], float]:
@@ -43,7 +43,7 @@ def _series(row: Row) -> tuple[Sequence[tuple[float, float]], float]:
 def _judged(table: Table, rules: Rules, of: dict, primary: bool) -> Table:
     rows = []
     for row in table.rows:
-        if row.ratio and row.variant.overlay != HOST:
+        if row.ratio and not row.variant.is_baseline:
             verdict: Verdict = (
                 of.get((id(table), row.variant)) or (verdicts([_series(row)], rules.margin, rules.shares)[0])
             )

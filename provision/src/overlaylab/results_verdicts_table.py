@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from overlaylab.design import Rules
 from overlaylab.inference import CANNOT_TELL, CONFIDENCE, MEDIAN_TAKES, worded
-from overlaylab.results_rows import HOST, Ratio, Row, Table, name_of
-from overlaylab.results_verdicts import comparisons, fewest
+from overlaylab.results_rows import Ratio, Row, Table, name_of
+from overlaylab.results_verdicts import comparisons, enough, fewest
 
 MISSING = "–"
 
@@ -28,7 +28,7 @@ def ratio_cell(row: Row, final: bool) -> str:
     """The median; behind it (its interval), or [min–max] where none is claimed: few blocks, or a run that goes on."""
     if row.ratio is None:
         return MISSING
-    if row.variant.overlay == HOST:
+    if row.variant.is_baseline:
         return "1"
     if row.ratio.same:
         return "= (within one step)"
@@ -43,9 +43,20 @@ def around(ratio: Ratio, final: bool) -> str:
     return "" if low == high else f" [{low}–{high}]"
 
 
+def precision_said(tables: Sequence[Table], rules: Rules, blocks_done: int) -> str | None:
+    """How a run with PRECISION ended; None for one without."""
+    if rules.precision is None or not rules.looks:
+        return None
+    wanted, most = percent(rules.precision), rules.looks[-1]
+    if blocks_done < most:
+        return f"Ended after block {blocks_done} of at most {most}: every ratio is known to ±{wanted} (PRECISION)."
+    known = enough(tables, rules, most)
+    return f"All {most} blocks were taken; {'every' if known else 'not every'} ratio is known to ±{wanted} (PRECISION)."
+
+
 def verdict_cell(row: Row, table: Table) -> str:
     """In words; nothing is said below six blocks."""
-    if row.variant.overlay == HOST:
+    if row.variant.is_baseline:
         return ""
     if row.ratio is None or row.ratio.verdict is None or row.ratio.n < MEDIAN_TAKES:
         return MISSING
@@ -54,7 +65,7 @@ def verdict_cell(row: Row, table: Table) -> str:
 
 def ratios(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
     """The rows that have a ratio to the host."""
-    return [(t, r) for t in tables for r in t.rows if r.ratio and r.variant.overlay != HOST]
+    return [(t, r) for t in tables for r in t.rows if r.ratio and not r.variant.is_baseline]
 
 
 def sentences(tables: Sequence[Table], rules: Rules, final: bool) -> Iterable[str]:

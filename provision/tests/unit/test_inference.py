@@ -1,6 +1,7 @@
 """Intervals, verdicts and numbers of blocks, against values worked out elsewhere."""
 
 import random
+import re
 
 import pytest
 
@@ -13,16 +14,19 @@ from overlaylab.inference import (
     Interval,
     Verdict,
     blocks_needed,
+    claims,
     fewest_blocks,
     holm,
     looks_at,
     median_rank,
     median_ratio,
     precise,
+    sign_p,
     verdicts,
     worded,
 )
 from overlaylab.inference_samples import ratio_of_means
+from overlaylab.paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -202,3 +206,28 @@ def test_precise_is_what_all_intervals_are() -> None:
     assert precise([tight, wide], 0.2, looks=3)
     assert not precise([tight[:6]], 0.02, looks=3), "six blocks cannot hold at three looks"
     assert precise([tight, []], 0.02, looks=3), "what never gave a value cannot be waited for"
+
+
+def test_the_worked_example_of_the_documentation() -> None:
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^([abc])  ((?:\d\.\d{3} ?){10})$", text, re.MULTILINE)
+    family = [(blocks(*map(float, values.split())), 0.0) for _, values in rows]
+    found = [median_ratio(series) for series, _ in family]
+    assert [(i.low, i.high, round(i.coverage or 0, 3)) for i in found if i] == [
+        (pytest.approx(0.951), pytest.approx(0.961), 0.979),
+        (pytest.approx(0.988), pytest.approx(1.001), 0.979),
+        (pytest.approx(0.940), pytest.approx(1.020), 0.979),
+    ]
+    assert 1 - sign_p(2, 10) == pytest.approx(0.89, abs=1e-3)
+    a, b, c = (claims(series, step, 0.02) for series, step in family)
+    assert (a.lower, b.same, c.lower) == pytest.approx((1 / 512, 1 / 512, 0.754), abs=1e-3)
+    assert [v.word for v in verdicts(family, 0.02)] == [LOWER, SAME, CANNOT_TELL]
+
+
+def test_the_fewest_blocks_of_the_documentation() -> None:
+    text = (ROOT / "docs" / "statistics.md").read_text(encoding="utf-8")
+    (many,) = re.findall(r"^\| comparisons \| (.*) \|$", text, re.MULTILINE)
+    (least,) = re.findall(r"^\| blocks at least \| (.*) \|$", text, re.MULTILINE)
+    for words, expected in zip(many.split(" | "), least.split(" | "), strict=True):
+        for count in words.split("–"):
+            assert fewest_blocks(int(count)) == int(expected)

@@ -87,7 +87,7 @@ def test_all_is_asked_for_again(own_cache) -> None:
         "all", only="weave", modes="default", seed=7, provider="libvirt"
     )
     assert experiment.command_line(asked) == (
-        "./task lab:all MODES=default CLUSTER=pair PROFILE=azure-a1 SUITE=quick BLOCKS=6 SCALE=1.0 SEED=7 OVERLAYS=weave"
+        "./task lab:all MODES=default CLUSTER=pair PROFILE=azure-a1 SUITE=quick BLOCKS=7 SCALE=1.0 SEED=7 OVERLAYS=weave"
     )
 
 
