@@ -105,7 +105,8 @@ def _host(table: Compared) -> Iterable[str]:
     if None not in table.host:
         number = numbers(table.first)[1]
         first, second = (number(value) for value in table.host if value is not None)
-        yield f"The host itself: {first}, then {second}. That is not judged: ratios are free of it."
+        free = ": ratios are free of it" if any(change.kind == RATIO for change in table.changes) else ""
+        yield f"The host itself: {first}, then {second}. That is not judged{free}."
 
 
 def _footer(found: Comparison, runs: list[Report]) -> Iterable[str]:

@@ -5,8 +5,10 @@ Each bound leaves room for chance: a rate that may be p is refused where so many
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.stats import binomtest
 
+from overlaylab.cli import cli
 from overlaylab.inference_simulation import (
     ORDER,
     SCENARIOS,
@@ -89,3 +91,13 @@ def test_the_alternative_is_wilcoxons() -> None:
 
 def test_a_rate_above_its_bound_is_seen() -> None:
     assert Rate(90, 1000).exceeds(0.05) and not Rate(60, 1000).exceeds(0.05)
+
+
+def test_the_task_prints_every_part_and_ends_well(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    for name, value in {"TRIALS": "5", "INTERVALS": "20", "SEED": "3"}.items():
+        monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(cli, ["bench", "statistics"])
+    assert done.exit_code == 0, done.output
+    for title in ("Intervals that hold", "Runs that called", "Two runs in which", "Runs of 5 that told"):
+        assert title in done.output
