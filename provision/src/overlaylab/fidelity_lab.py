@@ -18,6 +18,7 @@ from overlaylab.errors import UserError
 from overlaylab.fidelity import NOT_MEASURED, Lab, Load, Verdict, judge, load_of
 from overlaylab.inference import MEDIAN_TAKES, Interval, median_ratio
 from overlaylab.model import Variant
+from overlaylab.plan import HOST
 from overlaylab.profile import Profile, load_profile
 from overlaylab.published_precision import flaws_of, published_interval
 from overlaylab.results_published import Pair, pairs
@@ -181,7 +182,7 @@ class Runs:
             interval=median_ratio(row.ratio.blocks, row.ratio.step),
             headers=row.theory,
             load=load,
-            host_load=self._load(run_id, table.benchmark, Variant(results.HOST)),
+            host_load=self._load(run_id, table.benchmark, Variant(HOST)),
             not_in_force=_not_in_force(report, pair.metric, load),
         )
         changed = "_mtu=" in (record.arguments.get("arguments") or "")
