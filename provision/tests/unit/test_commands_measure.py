@@ -1,11 +1,13 @@
 """Measuring and resuming from the command line, on nodes that answer from a list."""
 
 import os
+import random
 import signal
 
 import pytest
 from lab_commands import lab, refused
-from lab_run import Lab, Shaper
+from lab_fakes import iperf3
+from lab_run import IPERF3, Lab, Shaper
 
 from overlaylab import experiment, paths
 from overlaylab.commands import measure
@@ -150,3 +152,37 @@ def test_one_run_at_a_time(provider) -> None:
         wrong = refused("measure", "host", SEED="7", BLOCKS="1")
     assert "measuring something else" in str(wrong.seen)
     assert provider.prepared == 0
+
+
+def test_a_precise_run_ends_at_its_first_look_also_when_it_was_interrupted(provider) -> None:
+    answers, qperf = provider.nodes.answers, "endpoint qperf --listen_port 19765 --ip_port"
+    right, calls = answers[qperf], []
+
+    def interrupt_third(script: str):
+        calls.append(script)
+        if len(calls) == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+        return right(script) if callable(right) else right
+
+    answers[qperf] = interrupt_third
+    assert lab("measure", "weave", SEED="7", MODES="fastdp", PRECISION="2%").exit_code == 1
+    state, trials = stored()
+    assert (state, len(trials)) == ("interrupted", 28 * 4), "all blocks up to the last look are planned"
+
+    result = lab("resume")
+    assert result.exit_code == 0, result.output
+    state, trials = stored()
+    assert (state, trials) == ("done", ["ok"] * 28 + ["planned"] * 84)
+    assert "every ratio is known to ±2.00% after 7 blocks: enough" in result.stderr
+    assert "Ended after block 7 of at most 28: every ratio is known to ±2 % (PRECISION)." in result.stdout
+    assert refused("resume").rule == "must hold an unfinished run of cluster pair"
+
+
+def test_an_imprecise_run_goes_on_to_its_last_look(provider) -> None:
+    chance = random.Random(4)
+    provider.nodes.answers[IPERF3] = lambda _: iperf3(95e6 * chance.uniform(0.5, 1.5))
+    result = lab("measure", "weave", SEED="7", MODES="fastdp", PRECISION="2%", BLOCKS="14")
+    assert result.exit_code == 0, result.output
+    assert stored() == ("done", ["ok"] * 14 * 4)
+    assert "not every ratio is known to ±2.00% after 7 blocks: going on" in result.stderr
+    assert "All 14 blocks were taken; not every ratio is known to ±2 % (PRECISION)." in result.stdout
