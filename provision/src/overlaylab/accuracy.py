@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from overlaylab.inference_samples import proportion
 from overlaylab.model import ProfileCheck
 from overlaylab.profile_checks import BUSY, GOODPUT_TOLERANCE
 from overlaylab.theory import ETHERNET_HEADER, goodput_theory
@@ -85,14 +86,6 @@ class Second:
         return self.end - self.start
 
 
-def binomial(count: int, of: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Exact interval of a proportion (C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404–413)."""
-    from scipy.stats import binomtest  # takes a second to import
-
-    found = binomtest(max(0, count), of).proportion_ci(confidence, method="exact")
-    return float(found.low), float(found.high)
-
-
 # -- UDP against the rate ---------------------------------------------------------------------------
 
 
@@ -125,7 +118,7 @@ def judge_udp(client: str, server: str, share: float, cap: Cap, udp: Udp, idle_c
         if udp.loss > expected and idle_cpu < BUSY:
             verdict = "not-applicable"
             reason = f"not testable here: {reason}"
-    low, high = binomial(udp.sent - udp.received, udp.sent)
+    low, high = proportion(max(0, udp.sent - udp.received), udp.sent)
     return ProfileCheck(
         name, client, server, expected, udp.loss, tolerance, "ratio", verdict, reason, low, high
     )
@@ -253,9 +246,9 @@ def _judged(check: ProfileCheck) -> ProfileCheck:
 
 def judge_loss(client: str, server: str, declared: float, udp: Udp) -> ProfileCheck:
     """Declared loss, ratio, against the exact interval of what was lost."""
-    lost = udp.sent - udp.received
-    low, high = binomial(lost, udp.sent)
-    widest = binomial(lost, udp.sent, LOSS_CONFIDENCE)
+    lost = max(0, udp.sent - udp.received)
+    low, high = proportion(lost, udp.sent)
+    widest = proportion(lost, udp.sent, LOSS_CONFIDENCE)
     verdict = "pass" if widest[0] <= declared <= widest[1] else "fail"
     reason = f"{lost} of {udp.sent}, 95 %: {low:.3%} to {high:.3%}"
     return ProfileCheck("loss", client, server, declared, udp.loss, None, "ratio", verdict, reason, low, high)

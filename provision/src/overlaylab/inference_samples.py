@@ -1,4 +1,4 @@
-"""Two independent series: a publication's runs against each other, and the blocks of two runs of the lab."""
+"""What is not in blocks with its host: two independent series (a publication's runs, two runs of the lab), and shares."""
 
 from __future__ import annotations
 
@@ -83,6 +83,17 @@ def p_above(first: Bounds, second: Bounds, amount: float) -> float:
         return 1.0
     above = sum(low - high > amount for _, high in first for low, _ in second)
     return u_p(len(first) * len(second) - above, len(first), len(second))
+
+
+def proportion(count: int, of: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Exact interval of a share (C. J. Clopper and E. S. Pearson, Biometrika 26 (1934), 404–413).
+
+    Raises ValueError unless 0 ≤ count ≤ of and of > 0.
+    """
+    from scipy.stats import binomtest  # takes a second to import
+
+    found = binomtest(count, of).proportion_ci(confidence, method="exact")
+    return float(found.low), float(found.high)
 
 
 def ratio_of_means(own: Sequence[float], base: Sequence[float]) -> Interval:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from overlaylab import theory
+from overlaylab.inference_samples import proportion
 from overlaylab.model import Sample
 from overlaylab.profile_checks import BATCHES, Rtt, rtt_of
 
@@ -192,11 +193,8 @@ def slower(transfers: Sequence[Carried], mtu: int) -> Rates:
 
 
 def loss(sent: int, lost: int) -> Loss:
-    """Clopper and Pearson's interval, exact for independent losses. ValueError unless 0 ≤ lost ≤ sent, sent > 0."""
-    from scipy.stats import binomtest  # takes a second to import
-
-    bounds = binomtest(lost, sent).proportion_ci(CONFIDENCE, method="exact")
-    return Loss(sent, lost, float(bounds.low), float(bounds.high))
+    """With its interval, exact for independent losses. ValueError unless 0 ≤ lost ≤ sent, sent > 0."""
+    return Loss(sent, lost, *proportion(lost, sent))
 
 
 def jitter(rtts: Sequence[float]) -> float:

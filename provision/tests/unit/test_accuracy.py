@@ -9,6 +9,7 @@ import pytest
 from overlaylab import accuracy
 from overlaylab.accuracy import Cap, Second, Udp
 from overlaylab.accuracy_table import Proved, targets
+from overlaylab.inference_samples import proportion
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile, varied
 
@@ -185,8 +186,8 @@ def test_a_pause_gives_back_what_the_sustained_rate_refills() -> None:
 
 def test_a_binomial_interval_is_exact() -> None:
     """C. J. Clopper and E. S. Pearson: none of ten, and one of ten."""
-    assert accuracy.binomial(0, 10) == (0.0, pytest.approx(1 - 0.025 ** (1 / 10)))
-    assert accuracy.binomial(1, 10) == (pytest.approx(0.002529, abs=1e-6), pytest.approx(0.445016, abs=1e-6))
+    assert proportion(0, 10) == (0.0, pytest.approx(1 - 0.025 ** (1 / 10)))
+    assert proportion(1, 10) == (pytest.approx(0.002529, abs=1e-6), pytest.approx(0.445016, abs=1e-6))
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_a_binomial_interval_is_exact() -> None:
 def test_declared_loss_lies_in_the_interval(lost, verdict) -> None:
     check = accuracy.judge_loss("node1", "node2", 0.01, Udp(20_000, 20_000 - lost, 1448, 5.0))
     assert (check.verdict, check.expected, check.measured) == (verdict, 0.01, pytest.approx(lost / 20_000))
-    assert (check.low, check.high) == accuracy.binomial(lost, 20_000)
+    assert (check.low, check.high) == proportion(lost, 20_000)
     assert check.reason.startswith(f"{lost} of 20000, 95 %: ")
 
 
