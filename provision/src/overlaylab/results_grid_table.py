@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -28,7 +29,9 @@ from overlaylab.results_table import (
 )
 from overlaylab.results_verdicts_table import around
 from overlaylab.store import Store
-from overlaylab.tiers import Group
+
+if TYPE_CHECKING:  # it imports all that measuring takes
+    from overlaylab.tiers import Group
 
 STATES = {"planned": "not begun", "failed": "ended with an error"}
 

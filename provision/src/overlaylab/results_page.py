@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import jinja2
 from markupsafe import Markup
@@ -27,7 +27,9 @@ from overlaylab.results_plot import Plot
 from overlaylab.results_rows import Table, name_of
 from overlaylab.results_table import ACCELERATORS, footer, grid_of, heading, title_of, under
 from overlaylab.store import Store
-from overlaylab.tiers import Group
+
+if TYPE_CHECKING:  # it imports all that measuring takes
+    from overlaylab.tiers import Group
 
 LONGEST = 2000
 """Characters of one text that are shown; how many there are is said where it has more."""

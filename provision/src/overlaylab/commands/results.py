@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from overlaylab import paths, results_checks, results_compare_table, results_grid_table, tiers
+from overlaylab import paths, results_checks, results_compare_table, results_grid_table
 from overlaylab.design import PERCENT
 from overlaylab.errors import UserError
 from overlaylab.progress import wide
@@ -48,6 +48,8 @@ def show_command(run: str | None, group: str | None) -> None:
     one_of(run, group)
     with opened() as store:
         if group:
+            from overlaylab import tiers  # imports all that measuring takes
+
             results_grid_table.show(
                 store, tiers.find_group(store, group), Console(highlight=False, markup=False, emoji=False)
             )
@@ -116,6 +118,8 @@ def report_command(run: str | None, group: str | None, out: str) -> None:
     """Write a run as one HTML file: tables, every repetition as a dot, provenance. It needs no network."""
     from overlaylab import results_page  # takes a while to import
 
+    if group:
+        from overlaylab import tiers
     one_of(run, group)
     with opened() as store:
         found = tiers.find_group(store, group) if group else None
