@@ -59,7 +59,7 @@ def read(report: JSON) -> Measured:
                 benchmark=f"{test} {name}",
                 parameters=parameters,
                 direction="server-to-client" if download else "client-to-server",
-                duration=_positive(meta.get("TOTAL_LENGTH")),
+                duration=_length(meta),
                 raw=json.dumps({"x_values": x_values, "values": values, "raw_values": singles, "meta": own}),
                 samples=samples,
             )
@@ -86,7 +86,7 @@ def _samples(
     name: str, values: list, x_values: list[float], own: JSON, singles: object, zero: float | None
 ) -> Iterator[Sample]:
     """Of one series; none where it has no metric here. A missing value (null) is no sample."""
-    unit = own.get("UNITS")
+    unit = str(own.get("UNITS"))
     if unit in RATES:
         for x, value in zip(x_values, values, strict=True):
             if value is not None:
@@ -126,11 +126,10 @@ def _first(raw: JSON) -> float | None:
     return first
 
 
-def _positive(value: object) -> float | None:
+def _length(meta: JSON) -> float | None:
     """Seconds; None where the file does not say."""
-    return (
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value > 0 else None
-    )
+    length = meta.get("TOTAL_LENGTH")
+    return None if length is None else number(length, "flent's TOTAL_LENGTH")
 
 
 def _time(value: object) -> datetime:

@@ -30,7 +30,7 @@ def read(report: JSON) -> Measured:
             if reverse or "server_output_json" in report
             else _without_server(report, parameters)
         )
-    except (TypeError, ValueError, AttributeError, ZeroDivisionError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         raise ParseError(
             f"iperf3's report has something else than numbers where they belong: {error}"
         ) from None

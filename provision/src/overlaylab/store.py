@@ -42,9 +42,12 @@ class StoredRun:
     trials_done: int
 
 
-def new_run_id() -> str:
-    """UTC and a random tail: sorts by time."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+def new_run_id(db: sqlite3.Connection) -> str:
+    """UTC and a random tail that no run has: sorts by time. Many may be imported in one second."""
+    while True:
+        run_id = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
+        if not db.execute("SELECT 1 FROM _run WHERE run_id = ?", (run_id,)).fetchone():
+            return run_id
 
 
 class Store:
@@ -85,8 +88,8 @@ class Store:
 
     def begin_run(self, run: RunRecord, trials: Sequence[PlannedTrial]) -> str:
         """Store the whole plan at once; the run is then ``planned``. Returns its id."""
-        run_id = new_run_id()
         with database.transaction(self.db, self.path) as db:
+            run_id = new_run_id(db)
             insert_run(db, run_id, run, trials)
         return run_id
 
@@ -97,7 +100,7 @@ class Store:
         run_ids = []
         with database.transaction(self.db, self.path) as db:
             for record, trials in runs:
-                run_id = new_run_id()
+                run_id = new_run_id(db)
                 insert_run(db, run_id, record, [planned for planned, _ in trials])
                 rows = db.execute("SELECT trial_id FROM _trial WHERE run_id = ? ORDER BY trial_id", (run_id,))
                 for (trial_id,), (_, result) in zip(rows.fetchall(), trials, strict=True):

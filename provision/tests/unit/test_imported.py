@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import random
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -284,6 +285,35 @@ def test_every_cut_of_a_file_is_refused_or_read_whole(tmp_path):
     for cut in range(0, len(whole) - 1, len(whole) // 60):
         with pytest.raises(UserError):
             imported.read(written(tmp_path, whole[:cut]))
+
+
+STRANGE = [None, True, -1, 0, 1e308, 10**400, -0.5, "", "x", "\x00", [], [None], {}, {"a": 1}]
+
+
+def leaves(value, path=()):
+    """Paths to every member of a JSON value."""
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, name)
+        if isinstance(inner, dict | list):
+            yield from leaves(inner, (*path, name))
+
+
+@pytest.mark.parametrize("report", [TCP, iperf3("udp"), FLENT], ids=["tcp", "udp", "flent"])
+def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, report):
+    chance, taken = random.Random(21), 0
+    paths = list(leaves(report))
+    for number in range(400):
+        text = changed(report, *chance.choice(paths), value=chance.choice(STRANGE))
+        text["made"] = number  # so that no two are the same
+        try:
+            file = imported.read(written(tmp_path, text))
+        except UserError as refused:
+            assert "FILE " in str(refused)
+            continue
+        imported.store_all(store, [file], About())
+        taken += 1
+    assert 0 < taken < 400
+    assert store.db.execute("SELECT count(*) FROM _run").fetchone()[0] == taken
 
 
 # -- stored, and kept apart -------------------------------------------------------------------------

@@ -49,6 +49,13 @@ def test_a_run_id_sorts_by_time(store):
     assert first[:16] <= store.begin_run(maker.RUN, [])[:16]
 
 
+def test_two_runs_of_one_second_have_two_ids(store, monkeypatch):
+    tails = iter(["00aa", "00aa", "00aa", "00bb"])
+    monkeypatch.setattr("overlaylab.store.secrets.token_hex", lambda size: next(tails))
+    first, second = (store.begin_run(maker.RUN, ()) for _ in range(2))
+    assert (first[-4:], second[-4:]) in (("00aa", "00bb"), ("00aa", "00aa")) and first != second
+
+
 def test_a_run_that_stands_for_no_tier_has_none(store):
     run_id = store.begin_run(replace(maker.RUN, stands_for=None, image=None, zones={}), maker.plan())
     assert store.run(run_id).record.stands_for is None
