@@ -11,7 +11,7 @@ from overlaylab.results_rows import Row, Table
 
 
 def primary_of(tables: Sequence[Table], rules: Rules) -> tuple[str, str] | None:
-    """(benchmark, metric): the suite's word, else goodput, else latency, of the first benchmark that has it."""
+    """(benchmark, metric): the suite's word, else goodput, else latency, of the first benchmark, by name, that has it."""
     if rules.primary:
         return rules.primary
     compared = [t for t in tables if any(r.ratio for r in t.rows if not r.variant.is_baseline)]
