@@ -7,7 +7,7 @@ import json
 import pytest
 from test_3_roles import states
 
-from overlaylab import ansible, netstate, overlays, theory
+from overlaylab import ansible, netstate, overlays, shaping_scripts, theory
 from overlaylab.model import Variant
 
 
@@ -75,12 +75,15 @@ def test_trials_within_a_node_have_their_own_proof(within) -> None:
 def test_only_what_leaves_a_node_is_held_to_the_rate(within) -> None:
     found = within.query("SELECT placement, value FROM result WHERE metric = 'goodput' AND t_start IS NULL")
     remote = [value for placement, value in found if placement == "remote"]
-    assert remote == [pytest.approx(theory.goodput_theory(5e6, 1500, 0), rel=0.01)] * 2
+    # Two seconds: what the queue holds at their end is a hundredth of them.
+    assert remote == [pytest.approx(theory.goodput_theory(5e6, 1500, 0), rel=0.03)] * 2
     assert min(value for placement, value in found if placement == "local") > 10 * max(remote)
 
 
 def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) -> None:
     containers.clean()
+    # Set before an overlay comes, and not the overlay's to take back.
+    containers.sh(shaping_scripts.mtu_script("eth1", 1500))
     before = states(containers)
     flannel = Variant("flannel", "host-gw")
     containers.converge(flannel)
