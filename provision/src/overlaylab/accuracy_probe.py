@@ -42,7 +42,7 @@ class Probe:
 
     async def start(self, names: Iterable[str], count: int = 1) -> None:
         """Servers on the nodes, `count` on each; earlier ones are stopped."""
-        wanted = {f"iperf3-{n}": (self.tool.server_argv({"port": PORT + n}), PORT + n) for n in range(count)}
+        wanted = {f"iperf3-{n}": self.tool.server({"port": PORT + n}) for n in range(count)}
         await asyncio.gather(*(servers.start(self.nodes[name], wanted) for name in names))
 
     async def stop(self) -> None:

@@ -131,12 +131,12 @@ class PolicyRunner(Runner):
         target = (await proof.endpoints([server]))[server.name]
         tool = benchmarks.load(TOOL)
         parameters = benchmarks.resolve(tool, {"count": 1})
-        port = tool.server_port(parameters)
-        await servers.start(server, {TOOL: (tool.server_argv(parameters), port)})
+        serving = tool.server(parameters)
+        await servers.start(server, {TOOL: serving})
         found = []
         for told, passes in STEPS:
             said = await self.tell(server, told)
-            printed = (await client.sh(look_script(target, port), check=False)).stdout
+            printed = (await client.sh(look_script(target, serving.port), check=False)).stdout
             seen = Seen("connection" in printed, "ping" in printed)
             right = seen.passes if passes else seen.stopped
             reason = None if right else f"`overlay-policy {told}`: {seen} from {client.name} to {server.name}"

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from overlaylab import database
+from overlaylab.benchmarks import base as benchmarks
 from overlaylab.design import Rules, rules_of
 from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
@@ -24,7 +25,7 @@ from overlaylab.theory import ratio_theory
 
 STEP_TOLERANCE = 1.05
 """A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
-COMPARED_UNITS = ("bit/s", "s")
+COMPARED_UNITS = ("bit/s", "s", "1/s")
 """Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 
 HeaderBytes = Callable[[Variant], int | None]
@@ -179,7 +180,7 @@ def _table(
                 else (),
             )
         )
-    tools = sorted({_tool(row["tool"], row["tool_version"]) for row in rows})
+    tools = sorted({_tool(row["tool"], row["tool_version"], row["metric"]) for row in rows})
     step = max((s for c in cells.values() for s in c.steps), default=None)
     names = ("benchmark", "metric", "unit", "better")
     return Table(
@@ -187,12 +188,15 @@ def _table(
     )
 
 
-def _tool(name: str, version: str | None) -> str:
-    """The tool's own words on its version where they name it already: ``iperf 3.12 (cJSON 1.7.15)``."""
-    if version is None:
-        return name
-    known = version.lower().startswith(name.rstrip("0123456789"))
-    return version if known else f"{name} {version}"
+def _tool(name: str, version: str | None, metric: str) -> str:
+    """The tool's own words on its version where they name it already: ``iperf 3.12 (cJSON 1.7.15)``.
+
+    A latency says whether it is of a closed loop, in which a stall is one slow answer.
+    """
+    known = version is not None and version.lower().startswith(name.rstrip("0123456789"))
+    words = " ".join(([] if known else [name]) + ([version] if version else []))
+    waits = name in benchmarks.tools() and benchmarks.load(name).closed_loop
+    return f"{words}, closed loop" if waits and metric.startswith("latency") else words
 
 
 def protocol_of(benchmark: str, parameters: JSON) -> str:

@@ -176,9 +176,10 @@ class Runner:
             else:
                 ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
                 where = f", {client_node} to {server_node}"
-            point = await proof.first_point(
-                ends, servers.start(server, self._servers(trials), ends.server_namespace)
-            )
+            planned = [trial for _, trial in trials]
+            wanted, seconds = servers.wanted(planned), servers.lifetime(planned)
+            starting = servers.start(server, wanted, ends.server_namespace, seconds)
+            point = await proof.first_point(ends, starting)
             where = "" if len(between) == 1 else where
             for trial_id, trial in todo:
                 result, point = await self._trial(trial_id, trial, ends, point, wrong)
@@ -206,15 +207,6 @@ class Runner:
         if mode.header_bytes or len(self.nodes) < 3:
             return {}
         return await proof.endpoints(self.nodes.values())
-
-    def _servers(self, cell: list[tuple[int, PlannedTrial]]) -> dict:
-        wanted = {}
-        for _, trial in cell:
-            tool = benchmarks.load(trial.tool)
-            argv = tool.server_argv(trial.parameters)
-            if argv:
-                wanted[trial.tool] = (argv, tool.server_port(trial.parameters))
-        return wanted
 
     # -- trials -----------------------------------------------------------------------------------
 
@@ -326,7 +318,7 @@ def readable_value(metric: str, value: float) -> str:
         return f"{value / 1e6:.2f} Mbit/s"
     if metric.startswith(("latency", "jitter")):
         return f"{value * 1e3:.3f} ms"
-    return f"{value:g}"
+    return f"{value:.1f}/s" if metric == "transaction_rate" else f"{value:g}"
 
 
 def now() -> str:

@@ -5,16 +5,22 @@ A unit outlives a broken SSH connection and ends by itself when the runner was k
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from overlaylab.benchmarks import base as benchmarks
+from overlaylab.benchmarks.base import Server
 from overlaylab.errors import UserError
+from overlaylab.model import PlannedTrial
 from overlaylab.ssh import Node
 
 PREFIX = "overlaylab-server-"
 ENDPOINT = "endpoint"
 LIFETIME = 3600
-"""Seconds after which a forgotten server ends."""
+"""Seconds after which a forgotten server ends, beyond the time that its trials may take."""
+AROUND = 60
+"""Seconds that the proof around one trial takes, at most."""
 
 
 TRANSIENT = "/run/systemd/transient"
@@ -30,15 +36,28 @@ for unit in {TRANSIENT}/{PREFIX}*; do
 done"""
 
 
-def _look(endpoint: str) -> str:
-    return (
-        f"look() {{ table=$(ip netns exec {endpoint} cat /proc/net/tcp /proc/net/tcp6 2>/dev/null || :); }}"
+_STATES = {"tcp": "0A", "udp": "07"}
+"""Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has."""
+
+
+def _look(endpoint: str, transports: Iterable[str]) -> str:
+    """A function for a shell that reads the sockets of the endpoint; a table more costs an emulated CPU little."""
+    tables = " ".join(f"/proc/net/{one} /proc/net/{one}6" for one in transports)
+    return f"look() {{ table=$(ip netns exec {endpoint} cat {tables} 2>/dev/null || :); }}"
+
+
+def _listens(server: Server) -> str:
+    """A test, for a shell, whether `look` saw that the server's port is open. No table holds states of the other's."""
+    seen = (
+        f"*:{server.port:04X}\\ {any_}:0000\\ {_STATES[server.transport]}\\ *" for any_ in ("0" * 8, "0" * 32)
     )
+    return f"case $table in {' | '.join(seen)}) ;; *) false ;; esac"
 
 
-def _listens(port: int) -> str:
-    """A test, for a shell, whether `look` saw a listener on the TCP port (proc(5), /proc/net/tcp: state 0A)."""
-    return f"case $table in *:{port:04X}\\ {'0' * 8}:0000\\ 0A\\ * | *:{port:04X}\\ {'0' * 32}:0000\\ 0A\\ *) ;; *) false ;; esac"
+def lifetime(trials: Iterable[PlannedTrial]) -> int:
+    """Seconds that servers are given which are started for all of these trials."""
+    longest = (benchmarks.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
+    return LIFETIME + math.ceil(sum(longest))
 
 
 def in_endpoint(argv: Sequence[str], timeout: float) -> str:
@@ -46,27 +65,47 @@ def in_endpoint(argv: Sequence[str], timeout: float) -> str:
     return shlex.join(["timeout", "-k", "2", f"{timeout:g}", "ip", "netns", "exec", ENDPOINT, *argv])
 
 
-async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]], endpoint: str = ENDPOINT) -> None:
-    """Start the servers {tool: (argv, TCP port)} on the node and wait until every port listens.
+def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
+    """{name: server} for the trials: one for each tool, port and transport, however many trials it serves."""
+    found = {}
+    for trial in trials:
+        server = benchmarks.load(trial.tool).server(trial.parameters)
+        if server:
+            found[f"{trial.tool}-{server.port}-{server.transport}"] = server
+    return found
 
-    endpoint: the namespace that they run in.
+
+async def start(
+    node: Node, servers: Mapping[str, Server], endpoint: str = ENDPOINT, seconds: int = LIFETIME
+) -> None:
+    """Start the servers {name: server} on the node and wait until every port is open.
+
+    name: of the tool, and after a hyphen what tells several of one tool apart. endpoint: the namespace that they run in.
+    seconds: after which they end.
     Servers of an earlier cell are stopped first. UserError where a port is taken by somebody else.
     """
-    lines = [_stop(), _look(endpoint), "look"]
-    for tool, (_, port) in servers.items():
+    if not servers:
+        return await stop(node)
+    lines = [_stop(), _look(endpoint, sorted({server.transport for server in servers.values()})), "look"]
+    for name, server in servers.items():
         # ss costs 0.2 s on an emulated CPU; it is asked only for the words of an error.
-        owner = f"$(ip netns exec {endpoint} ss -Hltnp 'sport = :{port}')"
-        lines.append(f'if {_listens(port)}; then echo "taken {tool} {port} {owner}"; exit 3; fi')
-    for tool, (argv, _) in servers.items():
-        command = shlex.join(["ip", "netns", "exec", endpoint, *argv])
+        which = f"-Hln{server.transport[0]}p 'sport = :{server.port}'"
+        owner = f"$(ip netns exec {endpoint} ss {which})"
         lines.append(
-            f"systemd-run --quiet --collect --unit={PREFIX}{tool} -p RuntimeMaxSec={LIFETIME} {command}"
+            f'if {_listens(server)}; then echo "taken {_tool(name)} {server.port} {owner}"; exit 3; fi'
+        )
+    for name, server in servers.items():
+        command = shlex.join(["ip", "netns", "exec", endpoint, *server.argv])
+        lines.append(
+            f"systemd-run --quiet --collect --unit={PREFIX}{name} "
+            # iperf 2.1.8 was seen to crash as a server of UDP: the next trial finds it up again.
+            f"-p RuntimeMaxSec={seconds} -p Restart=on-abort {command}"
         )
     lines += ["tries=0", "look"]
-    for tool, (_, port) in servers.items():
+    for name, server in servers.items():
         lines += [
-            f"until {_listens(port)}; do",
-            f'  tries=$((tries + 1)); [ $tries -lt 200 ] || {{ echo "silent {tool} {port}"; exit 4; }}',
+            f"until {_listens(server)}; do",
+            f'  tries=$((tries + 1)); [ $tries -lt 200 ] || {{ echo "silent {_tool(name)} {server.port}"; exit 4; }}',
             "  sleep 0.05; look",
             "done",
         ]
@@ -89,6 +128,10 @@ async def start(node: Node, servers: dict[str, tuple[Sequence[str], int]], endpo
     raise UserError(
         f"{node.name}: servers", f"could not be started: {reason.strip()}", fix="See `journalctl` on the node"
     )
+
+
+def _tool(name: str) -> str:
+    return name.partition("-")[0]
 
 
 async def stop(node: Node) -> None:

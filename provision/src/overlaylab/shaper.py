@@ -285,8 +285,7 @@ class Shaper:
         return checks
 
     def _iperf3(self) -> dict:
-        tool = benchmarks.load("iperf3")
-        return {"iperf3": (tool.server_argv(GOODPUT), tool.server_port(GOODPUT))}
+        return {"iperf3": benchmarks.load("iperf3").server(GOODPUT)}
 
     async def _goodput(self, client: str, server: str) -> ProfileCheck:
         """Goodput client to server against the header arithmetic."""

@@ -212,7 +212,7 @@ class Calibration:
         """Samples, and iperf3's whole report. The client is always the first node: one port to let through."""
         tool = benchmarks.load("iperf3")
         # Anew for each: a server ends by itself after servers.LIFETIME, and a bucket may take that long.
-        await servers.start(self.server, {"iperf3": (tool.server_argv(parameters), PORT)})
+        await servers.start(self.server, {"iperf3": tool.server(parameters)})
         limit = tool.timeout(parameters)
         argv = tool.client_argv(_address(self.server), parameters, direction)
         script = servers.in_endpoint(argv, limit)

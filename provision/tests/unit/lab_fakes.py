@@ -112,7 +112,11 @@ def ping(rtts: Iterable[float]) -> str:
 def iperf3(bits_per_second: float) -> str:
     """A recorded report of iperf3 with another goodput."""
     report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
-    report["end"]["sum_received"]["bits_per_second"] = bits_per_second
+    received = report["end"]["sum_received"]
+    received |= {
+        "bits_per_second": bits_per_second,
+        "bytes": round(bits_per_second * received["seconds"] / 8),
+    }
     return json.dumps(report)
 
 

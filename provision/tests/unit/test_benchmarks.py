@@ -1,5 +1,8 @@
 """Benchmarks: argv, durations, parameters. Their parsers: test_parsers.py."""
 
+import socket
+import subprocess
+
 import pytest
 
 from overlaylab.benchmarks import base
@@ -14,10 +17,11 @@ def given(tool: str, **written):
 
 
 def test_tools_are_found_by_their_files() -> None:
-    assert {"iperf3", "ping", "qperf"} <= set(base.tools())
+    assert base.tools() == ("connect", "iperf", "iperf3", "netperf", "ping", "qperf", "sockperf")
     for tool in base.tools():
         benchmark = base.load(tool)
         assert benchmark.tool == tool
+        assert isinstance(benchmark.closed_loop, bool)
         # A program of the lab's own has the version of what runs it.
         assert benchmark.version_argv()[0] == ("python3" if tool == "connect" else tool)
         assert benchmark.directions[0] == base.CLIENT_TO_SERVER
@@ -27,8 +31,8 @@ def test_tools_are_found_by_their_files() -> None:
 
 def test_iperf3_tcp() -> None:
     benchmark, parameters = given("iperf3", **TCP)
-    assert benchmark.server_argv(parameters) == ("iperf3", "--server", "--port", "5201", "--json")
-    assert benchmark.server_port(parameters) == 5201
+    argv = ("iperf3", "--server", "--port", "5201", "--json")
+    assert benchmark.server(parameters) == base.Server(argv, 5201, "tcp")
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
         "iperf3 --client 10.0.0.2 --port 5201 --json --get-server-output --connect-timeout 5000 "
         "--time 5 --omit 1 --interval 1 --parallel 1 --length 131072"
@@ -43,6 +47,12 @@ def test_iperf3_reads_at_once_what_a_suite_says() -> None:
     assert argv[argv.index("--length") :] == ("--length", "8192")
 
 
+def test_iperf3_takes_a_segment_size() -> None:
+    benchmark, parameters = given("iperf3", **TCP, mss="536 bytes")
+    argv = benchmark.client_argv("10.0.0.2", parameters)
+    assert argv[argv.index("--set-mss") :] == ("--set-mss", "536")
+
+
 def test_iperf3_udp_offers_the_load_by_all_streams_together() -> None:
     written = {**TCP, "protocol": "udp", "streams": 4, "offered": "100 Mbit/s", "datagram": "1448 bytes"}
     benchmark, parameters = given("iperf3", **written)
@@ -52,7 +62,7 @@ def test_iperf3_udp_offers_the_load_by_all_streams_together() -> None:
 
 def test_qperf() -> None:
     benchmark, parameters = given("qperf", test="tcp_lat", duration="2 s")
-    assert benchmark.server_argv(parameters) == ("qperf", "--listen_port", "19765")
+    assert benchmark.server(parameters) == base.Server(("qperf", "--listen_port", "19765"), 19765)
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
         "qperf --listen_port 19765 --ip_port 19766 --time 2 --unify_nodes --unify_units -vvs 10.0.0.2 tcp_lat"
     )
@@ -64,10 +74,76 @@ def test_qperf() -> None:
     assert benchmark.duration(parameters) == 0
 
 
+def test_qperf_udp() -> None:
+    benchmark, parameters = given("qperf", test="udp_bw", duration="2 s", message="1448 bytes")
+    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+        "qperf --listen_port 19765 --ip_port 19766 --time 2 --msg_size 1448"
+        " --unify_nodes --unify_units -vvs 10.0.0.2 udp_bw"
+    )
+
+
+def test_netperf() -> None:
+    benchmark, parameters = given("netperf", test="udp_rr", transactions=50000, request="300 bytes")
+    argv = ("netserver", "-D", "-4", "-p", "19768")
+    assert benchmark.server(parameters) == base.Server(argv, 19768, "tcp")
+    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)).startswith(
+        "netperf -4 -H 10.0.0.2 -p 19768 -t UDP_RR -l -50000 -P 0 -j -c -C -- -r 300,300 -P ,19769 -k THROUGHPUT,"
+    )
+    # A request and its answer of 300 bytes each: 48 µs at 100 Mbit/s beside 1 ms; 4.8 ms at 1 Mbit/s beside 5 ms.
+    assert benchmark.duration(parameters) == pytest.approx(50000 * 0.001048)
+    assert benchmark.timeout(parameters) == pytest.approx(30 + 50000 * 0.0098)
+
+
+def test_netperf_answers_of_another_size() -> None:
+    benchmark, parameters = given(
+        "netperf", test="tcp_crr", transactions=1, request="1 KiB", response="1 bytes"
+    )
+    argv = benchmark.client_argv("10.0.0.2", parameters)
+    assert argv[argv.index("-r") + 1] == "1024,1"
+    assert argv[argv.index("-t") + 1] == "TCP_CRR"
+
+
+def test_a_datagram_of_netperf_is_no_larger_than_udp_allows() -> None:
+    with pytest.raises(base.ParameterError, match="request"):
+        given("netperf", test="udp_rr", transactions=1, request="64 KiB")
+    _, parameters = given("netperf", test="tcp_rr", transactions=1, request="64 KiB")
+    assert parameters["request"] == 65536
+
+
+@pytest.mark.parametrize(("protocol", "words"), [("udp", ()), ("tcp", ("--tcp",))])
+def test_sockperf(protocol: str, words: tuple[str, ...]) -> None:
+    written = {"protocol": protocol, "duration": "10 s", "messages_per_second": 1000, "message": "64 bytes"}
+    benchmark, parameters = given("sockperf", **written)
+    argv = ("sockperf", "server", *words, "-p", "19770")
+    assert benchmark.server(parameters) == base.Server(argv, 19770, protocol)
+    client = benchmark.client_argv("10.0.0.2", parameters)
+    assert client[:2] == ("sh", "-c")
+    assert client[3:] == (
+        *("sh", "sockperf", "under-load", *words, "-i", "10.0.0.2", "-p", "19770", "--time", "10"),
+        *("--mps", "1000", "--reply-every", "1", "--msg-size", "64", "--full-rtt"),
+        *("--full-log", "/dev/fd/5"),
+    )
+    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (12, 54)
+
+
+def test_the_log_of_sockperf_follows_what_it_prints_and_its_exit_code_is_kept() -> None:
+    """Also where standard output is a socket, as a daemon may give it, which cannot be opened by name."""
+    benchmark, parameters = given(
+        "sockperf", protocol="udp", duration="1 s", messages_per_second=20, message="14 bytes"
+    )
+    words = benchmark.client_argv("10.0.0.2", parameters)[:4]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        program = "exec 6>/dev/fd/5; echo one >&6; echo two; echo three >&6; echo four; exit 7"
+        done = subprocess.run([*words, "sh", "-c", program], stdout=theirs, check=False)
+        theirs.close()
+        printed = b"".join(iter(lambda: ours.recv(100), b""))
+    assert (printed, done.returncode) == (b"two\nfour\none\nthree\n", 7)
+
+
 def test_ping_needs_no_server() -> None:
     benchmark, parameters = given("ping", **PING)
-    assert benchmark.server_argv(parameters) is None
-    assert benchmark.server_port(parameters) is None
+    assert benchmark.server(parameters) is None
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
         "ping -n -D -c 200 -i 0.02 -s 56 -W 2 10.0.0.2"
     )
@@ -82,6 +158,7 @@ def test_ping_needs_no_server() -> None:
         ("iperf3", TCP, 0.1, {"duration": 1}),
         ("qperf", {"test": "conf"}, 4, {}),
         ("ping", PING, 0.5, {"count": 100}),
+        ("netperf", {"test": "tcp_rr", "transactions": 500, "request": "1 bytes"}, 0.1, {"transactions": 50}),
     ],
 )
 def test_scale(tool: str, written: dict, scale: float, changed: dict) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import yaml
 from lab_builders import Namespace
 from lab_scripts import script
 
@@ -196,9 +197,8 @@ kill $server
 
 
 def test_the_ports_that_benchmarks_use_by_default_are_published():
-    defaults = (ROLES / "overlay_bridge" / "defaults" / "main.yml").read_text()
-    published = next(line for line in defaults.splitlines() if line.startswith("overlay_bridge_ports: "))
-    published = published.split(": ")[1].split(",")
+    defaults = yaml.safe_load((ROLES / "overlay_bridge" / "defaults" / "main.yml").read_text())
+    published = defaults["overlay_bridge_ports"].split(",")
     assert list(overlays.load("bridge").ports) == published
     wanted = {
         f"{schema['default']}/tcp"
@@ -206,4 +206,7 @@ def test_the_ports_that_benchmarks_use_by_default_are_published():
         for name, schema in benchmarks.load(tool).parameters["properties"].items()
         if name.endswith("port")
     }
-    assert wanted | {"5199/udp", "5201/udp"} == set(published)
+    wanted |= {
+        f"{port}/udp" for port in (5001, 5201, 19766, 19769, 19770)
+    }  # iperf, iperf3, qperf, netperf, sockperf
+    assert wanted | {"5199/udp"} == set(published)

@@ -51,7 +51,9 @@ def test_samples_are_positive_and_lie_within_the_trial(out: Path) -> None:
     given = context(out)
     length = base.load(out.parent.name).timeout(given["parameters"])
     for sample in given.get("samples", []):
-        assert sample["value"] > 0 or sample["metric"] in ("loss", "retransmits", "jitter")
+        assert sample["value"] > 0 or sample["metric"] in (
+            *("loss", "retransmits", "jitter", "reordered", "duplicates"),
+        )
         assert 0 <= sample.get("t_start", 0) <= sample.get("t_end", 0) <= length
 
 
@@ -95,10 +97,30 @@ def test_udp_loss_leaves_the_omitted_second_out() -> None:
     out = FIXTURES / "iperf3" / "3.12-udp-overload.out"
     end = json.loads(out.read_text())["end"]["sum_received"]
     values = {s.metric: s.value for s in parse(out) if s.t_start is None}
-    assert set(values) == {"goodput", "offered", "datagrams", "loss", "jitter"}
+    assert set(values) == {"goodput", "offered", "datagrams", "loss", "reordered", "jitter"}
     assert values["loss"] == pytest.approx(1 - values["goodput"] / values["offered"], abs=0.002)
     assert values["loss"] < 0.8 * end["lost_packets"] / end["packets"]
     assert values["jitter"] == end["jitter_ms"] / 1000
+
+
+def test_datagrams_that_were_overtaken_are_counted_by_the_receiver() -> None:
+    """One of 20, and each that came twice (one of 33) once more: its number is no higher than the last."""
+    out = FIXTURES / "iperf3" / "3.12-udp-overtaken.out"
+    values = {s.metric: s.value for s in parse(out) if s.t_start is None}
+    assert values["reordered"] == pytest.approx(values["datagrams"] * (1 / 20 + 1 / 33), rel=0.1)
+    assert values["loss"] == 0
+
+
+def test_an_interval_in_which_nothing_arrived_is_a_zero() -> None:
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    report["server_output_json"]["intervals"][-1]["sum"] |= {"bytes": 0, "bits_per_second": 0}
+    last = [s for s in iperf3.parse(json.dumps(report), "", 0, IPERF) if s.t_start is not None][-1]
+    assert (last.metric, last.value) == ("goodput", 0)
+
+
+def test_a_report_that_is_nested_too_deeply_is_cut_short() -> None:
+    with pytest.raises(ParseError, match="cut short"):
+        iperf3.parse("[" * 100000, "", 0, IPERF)
 
 
 @pytest.mark.parametrize(
@@ -124,12 +146,31 @@ def test_udp_loss_leaves_the_omitted_second_out() -> None:
         (
             {
                 "start": {"test_start": {"reverse": 0, "blksize": 8192}},
-                "end": {"sum_received": {"bytes": 9, "bits_per_second": 9, "seconds": 1}},
+                "end": {"sum_received": {"bytes": 9, "bits_per_second": 72, "seconds": 1}},
                 "server_output_json": {"intervals": []},
             },
             "no interval",
         ),
         ([], "no report"),
+        ({"error": {"code": 1}}, "iperf3 reported an error"),
+        ({"end": {"sum_received": {"bytes": "many"}}}, "'many', which is no number"),
+        ({"end": {"sum_received": {"bytes": True}}}, "True, which is no number"),
+        ({"end": {"sum_received": {"bytes": 10**400}}}, "no finite number"),
+        ({"end": {"sum_received": {"bytes": float("nan")}}}, "nan, which is no finite number"),
+        (
+            {
+                "start": {"test_start": {"reverse": 0, "blksize": 8192}},
+                "end": {"sum_received": {"bytes": 9, "bits_per_second": 90, "seconds": 1}},
+            },
+            "a rate of 90 bit/s for bytes and seconds that make 72",
+        ),
+        (
+            {
+                "start": {"test_start": {"reverse": 0, "blksize": 8192}},
+                "end": {"sum_received": {"bytes": 9, "bits_per_second": 72, "seconds": 0}},
+            },
+            "measured for 0 s",
+        ),
     ],
 )
 def test_iperf3_report_without_a_measurement(report: object, reason: str) -> None:
@@ -163,6 +204,24 @@ def test_qperf_resolution_is_one_message_over_the_duration() -> None:
 def test_qperf_output_without_a_measurement(stdout: str, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
         qperf.parse(stdout, "", 0, BANDWIDTH)
+
+
+def test_qperf_udp_has_what_arrived_and_what_was_sent() -> None:
+    goodput, offered = parse(FIXTURES / "qperf" / "0.4.11-udp_bw-message.out")
+    assert (goodput.metric, offered.metric) == ("goodput", "offered")
+    assert goodput.resolution == offered.resolution == 1448 * 8 / 2
+    assert 0.95 * offered.value < goodput.value < offered.value
+    large, _ = parse(FIXTURES / "qperf" / "0.4.11-udp_bw.out")
+    assert large.resolution == 32768 * 8 / 2
+
+
+def test_qperf_udp_lat_is_no_latency_once_a_datagram_is_lost() -> None:
+    """It would be 48 µs instead of 22: the second after the loss is counted in."""
+    (sample,) = parse(FIXTURES / "qperf" / "0.4.11-udp_lat.out")
+    assert sample.metric == "latency_one_way"
+    assert sample.value == pytest.approx(22e-6, abs=1e-6)
+    with pytest.raises(ParseError, match="lost a datagram"):
+        parse(FIXTURES / "qperf" / "0.4.11-udp_lat-one-lost.out")
 
 
 def test_ping_median_stands_for_the_trial_and_each_reply_has_its_time() -> None:

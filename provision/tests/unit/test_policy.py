@@ -211,5 +211,5 @@ def test_the_program_of_connect_survives_systemd():
     """systemd-run expands `$` and `%` in the words that it is given."""
     from overlaylab.benchmarks.connect import benchmark
 
-    source = benchmark.server_argv({"port": 1})[2]
+    source = benchmark.server({"port": 1}).argv[2]
     assert "$" not in source and "%" not in source

@@ -1,6 +1,7 @@
 """Servers of the benchmark tools: the script that starts them, and its words when it cannot."""
 
 import asyncio
+import math
 import shlex
 import subprocess
 
@@ -9,10 +10,13 @@ from lab_builders import inventory
 from lab_fakes import Completed, FakeNodes, failed
 
 from overlaylab import servers
+from overlaylab.benchmarks.base import Server
 from overlaylab.errors import UserError
+from overlaylab.model import PlannedTrial, Variant
 
-IPERF3 = {"iperf3": (("iperf3", "--server", "--port", "5201"), 5201)}
-BOTH = IPERF3 | {"qperf": (("qperf", "--listen_port", "19765"), 19765)}
+IPERF3 = {"iperf3": Server(("iperf3", "--server", "--port", "5201"), 5201)}
+BOTH = IPERF3 | {"qperf": Server(("qperf", "--listen_port", "19765"), 19765)}
+SOCKPERF = {"sockperf-19770-udp": Server(("sockperf", "server", "-p", "19770"), 19770, "udp")}
 
 # Recorded on a node: /proc/net/tcp without a server, and the lines of the two servers in /proc/net/tcp6.
 IDLE = """\
@@ -24,6 +28,10 @@ LISTENING = {
     19765: "   0: 00000000000000000000000000000000:4D35 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12279 1 00000000acdf957b 100 0 0 10 0\n",
     5201: "   1: 00000000000000000000000000000000:1451 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 12266 1 000000006d74da36 100 0 0 10 0\n",
 }
+
+# In /proc/net/udp: a socket that is bound, and one that is connected, which takes from one peer alone.
+BOUND = "  512: 00000000:4D3A 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 12301 2 00000000acdf957b 0\n"
+CONNECTED = "  512: 0261000A:4D3A 0161000A:A2B4 01 00000000:00000000 00:00000000 00000000     0        0 12301 2 00000000acdf957b 0\n"
 
 FAKES = {
     # `ip netns exec endpoint CMD` runs CMD; a server listens once it was started, unless it is mute.
@@ -74,9 +82,9 @@ def machine(tmp_path, monkeypatch) -> Machine:
 async def test_servers_start_as_units_that_end_by_themselves(machine: Machine) -> None:
     await servers.start(machine, BOTH)
     assert machine.started() == [
-        "--quiet --collect --unit=overlaylab-server-iperf3 -p RuntimeMaxSec=3600"
+        "--quiet --collect --unit=overlaylab-server-iperf3 -p RuntimeMaxSec=3600 -p Restart=on-abort"
         " ip netns exec endpoint iperf3 --server --port 5201",
-        "--quiet --collect --unit=overlaylab-server-qperf -p RuntimeMaxSec=3600"
+        "--quiet --collect --unit=overlaylab-server-qperf -p RuntimeMaxSec=3600 -p Restart=on-abort"
         " ip netns exec endpoint qperf --listen_port 19765",
     ]
 
@@ -106,6 +114,61 @@ async def test_a_server_that_never_listens_is_named(machine: Machine) -> None:
         "node2: servers: could not be started: the server of iperf3 did not listen on port 5201."
         " See `journalctl` on the node"
     )
+
+
+async def test_a_udp_server_is_ready_once_its_port_is_bound(machine: Machine) -> None:
+    (machine.folder / "line-19770").write_text(BOUND)
+    await servers.start(machine, SOCKPERF)
+    assert machine.started() == [
+        "--quiet --collect --unit=overlaylab-server-sockperf-19770-udp -p RuntimeMaxSec=3600 -p Restart=on-abort"
+        " ip netns exec endpoint sockperf server -p 19770"
+    ]
+
+
+async def test_a_udp_server_that_takes_from_one_peer_alone_is_not_ready(machine: Machine) -> None:
+    (machine.folder / "line-19770").write_text(CONNECTED)
+    with pytest.raises(UserError, match="the server of sockperf did not listen on port 19770"):
+        await servers.start(machine, SOCKPERF)
+
+
+async def test_a_listener_on_tcp_is_no_server_on_udp(machine: Machine) -> None:
+    (machine.folder / "listens-19770").write_text(LISTENING[19765].replace("4D35", "4D3A"))
+    (machine.folder / "mute").touch()
+    with pytest.raises(UserError, match="did not listen on port 19770"):
+        await servers.start(machine, SOCKPERF)
+
+
+async def test_the_tables_of_both_transports_are_read_where_both_are_asked_for(machine: Machine) -> None:
+    (machine.folder / "line-19770").write_text(BOUND)
+    (machine.folder / "bin" / "cat").write_text(
+        '#!/bin/sh\necho "cat $*" >>read\nexec /bin/cat idle listens-*\n'
+    )
+    await servers.start(machine, IPERF3 | SOCKPERF)
+    asked = set((machine.folder / "read").read_text().splitlines())
+    assert asked == {"cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp /proc/net/udp6"}
+
+
+async def test_without_a_server_earlier_ones_are_stopped_all_the_same(machine: Machine) -> None:
+    (machine.folder / "transient").mkdir()
+    (machine.folder / "transient" / "overlaylab-server-iperf3.service").touch()
+    await servers.start(machine, {})
+    assert machine.started()[0] == "systemctl stop overlaylab-server-*"
+
+
+def test_a_tool_has_a_server_for_each_port_and_transport() -> None:
+    load = {"protocol": "udp", "duration": 2, "messages_per_second": 100, "message": 64, "port": 19770}
+    trials = [
+        PlannedTrial(1, n, Variant("host"), "latency", "sockperf", {**load, **more})
+        for n, more in enumerate(({}, {"protocol": "tcp"}, {"message": 1000}, {"port": 19771}))
+    ]
+    trials.append(
+        PlannedTrial(1, 4, Variant("host"), "rtt", "ping", {"count": 1, "interval": 1, "payload": 56})
+    )
+    found = servers.wanted(trials)
+    assert list(found) == ["sockperf-19770-udp", "sockperf-19770-tcp", "sockperf-19771-udp"]
+    assert found["sockperf-19770-tcp"].transport == "tcp"
+    # 30 s and twice the duration with what it leaves out, 60 s for the proof; ping's 20 s and 1.5 times its count.
+    assert servers.lifetime(trials) == 3600 + 4 * (38 + 60) + math.ceil(21.5 + 60)
 
 
 async def test_words_of_systemd_are_passed_on() -> None:

@@ -13,6 +13,11 @@ from overlaylab.tier_calibration_nodes import Calibration, cpu_bound, seconds
 RTT = 0.000966
 
 
+def rate(mbit: float) -> dict[str, float]:
+    """What arrives in a second."""
+    return {"bits_per_second": mbit * 1e6, "bytes": round(mbit * 1e6 / 8)}
+
+
 def tcp(script: str, mbit: list[float]) -> str:
     """A recorded report with these seconds as its receiver's."""
     reverse = "--reverse" in script
@@ -21,7 +26,7 @@ def tcp(script: str, mbit: list[float]) -> str:
     template = of_receiver["intervals"][-1]["sum"]
     times = {"omitted": False, "seconds": 1.0}
     of_receiver["intervals"] = [
-        {"sum": template | times | {"start": float(n), "end": n + 1.0, "bits_per_second": value * 1e6}}
+        {"sum": template | times | {"start": float(n), "end": n + 1.0} | rate(value)}
         for n, value in enumerate(mbit)
     ]
     return json.dumps(report)

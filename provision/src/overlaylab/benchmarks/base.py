@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import overlaylab.benchmarks as package
@@ -16,6 +17,19 @@ from overlaylab.schema_errors import Violation, best_error, in_words, show
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client-to-server", "server-to-client"
 
 PORT = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A tool's server, which serves any number of trials until it is ended.
+
+    port: open once the server is ready: a listening TCP socket, or a UDP one that is bound, from when on the
+    kernel keeps what arrives. transport: ``tcp`` or ``udp``.
+    """
+
+    argv: tuple[str, ...]
+    port: int
+    transport: str = "tcp"
 
 
 class Benchmark(Protocol):
@@ -41,11 +55,12 @@ class Benchmark(Protocol):
     parse: Callable[[str, str, int | None, JSON], list[Sample]]
     """(stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped."""
 
-    def server_argv(self, parameters: JSON) -> tuple[str, ...] | None:
-        """The server, which serves any number of trials until it is ended; None where none is needed."""
+    closed_loop: bool
+    """Whether it asks again only once it was answered: a stall is then one slow answer, however many requests
+    it would have held up. Only latencies are labelled with it."""
 
-    def server_port(self, parameters: JSON) -> int | None:
-        """The TCP port that is open once the server is ready; None where there is none."""
+    def server(self, parameters: JSON) -> Server | None:
+        """What has to run at the other end; None where the kernel answers."""
 
     def client_argv(
         self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER

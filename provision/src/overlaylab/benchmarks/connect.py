@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
 from overlaylab.model import JSON
 from overlaylab.on_node import connect as program
 from overlaylab.parsers import connect
@@ -16,6 +16,7 @@ class Connect:
 
     tool = "connect"
     directions = (CLIENT_TO_SERVER,)
+    closed_loop = True
     parse = staticmethod(connect.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -33,11 +34,9 @@ class Connect:
         },
     }
 
-    def server_argv(self, parameters: JSON) -> tuple[str, ...]:
-        return ("python3", "-c", _source(), str(parameters["port"]))
-
-    def server_port(self, parameters: JSON) -> int:
-        return parameters["port"]
+    def server(self, parameters: JSON) -> Server:
+        port = parameters["port"]
+        return Server(("python3", "-c", _source(), str(port)), port)
 
     def client_argv(
         self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER

@@ -1,10 +1,10 @@
-"""iperf3: TCP goodput and retransmits, or UDP goodput, jitter and loss at an offered load."""
+"""iperf3: TCP goodput and retransmits, or UDP goodput, jitter, loss and reordering at an offered load."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, SERVER_TO_CLIENT
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, SERVER_TO_CLIENT, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf3
 
@@ -14,6 +14,7 @@ class Iperf3:
 
     tool = "iperf3"
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
+    closed_loop = False
     parse = staticmethod(iperf3.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -68,19 +69,26 @@ class Iperf3:
                 "description": "what is written and read at once, such as 8192 bytes: the receiver counts "
                 "whole ones, so it is the step of TCP goodput",
             },
+            "mss": {
+                "type": "number",
+                "unit": "bytes",
+                "multipleOf": 1,
+                "minimum": 88,  # Linux's TCP_MIN_MSS
+                "maximum": 9216,  # iperf's MAX_MSS
+                "description": "TCP's largest segment, without headers, such as 1358 bytes; left out, the path's",
+            },
             "port": {**PORT, "default": 5201},
         },
         # Left out, iperf3 would offer 1 Mbit/s, in datagrams of a size that depends on its version.
         "if": {"properties": {"protocol": {"const": "udp"}}},
-        "then": {"required": ["offered", "datagram"]},
+        "then": {"required": ["offered", "datagram"], "properties": {"mss": {"not": {}}}},
         "else": {"properties": {"offered": {"not": {}}, "datagram": {"not": {}}}},
     }
 
-    def server_argv(self, parameters: JSON) -> tuple[str, ...]:
-        return ("iperf3", "--server", "--port", str(parameters["port"]), "--json")
-
-    def server_port(self, parameters: JSON) -> int:
-        return parameters["port"]
+    def server(self, parameters: JSON) -> Server:
+        # It takes UDP at the same port, agreed upon over TCP.
+        port = parameters["port"]
+        return Server(("iperf3", "--server", "--port", str(port), "--json"), port)
 
     def client_argv(
         self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER
@@ -98,6 +106,8 @@ class Iperf3:
             argv += ["--length", str(parameters["datagram"])]
         else:
             argv += ["--length", str(round(parameters["length"]))]
+            if "mss" in parameters:
+                argv += ["--set-mss", str(parameters["mss"])]
         if direction == SERVER_TO_CLIENT:
             argv.append("--reverse")
         return tuple(argv)

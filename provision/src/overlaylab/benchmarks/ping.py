@@ -14,6 +14,7 @@ class Ping:
 
     tool = "ping"
     directions = (CLIENT_TO_SERVER,)
+    closed_loop = False
     parse = staticmethod(ping.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -46,10 +47,7 @@ class Ping:
         },
     }
 
-    def server_argv(self, parameters: JSON) -> None:
-        return None
-
-    def server_port(self, parameters: JSON) -> None:
+    def server(self, parameters: JSON) -> None:
         return None
 
     def client_argv(

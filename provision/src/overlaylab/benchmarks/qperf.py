@@ -1,26 +1,30 @@
-"""qperf: TCP bandwidth in whole messages, one-way TCP latency, and the configuration of both ends."""
+"""qperf: TCP and UDP bandwidth in whole messages, one-way latencies, and the configuration of both ends."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import qperf
 
 
 class Qperf:
-    """tcp_lat counts round trips of one byte and reports half of each: a one-way latency."""
+    """tcp_lat and udp_lat count round trips of one byte and report half of each: a one-way latency.
+
+    udp_bw sends as fast as the node can, whatever becomes of it.
+    """
 
     tool = "qperf"
     directions = (CLIENT_TO_SERVER,)
+    closed_loop = True
     parse = staticmethod(qperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
         "additionalProperties": False,
         "required": ["test"],
         "properties": {
-            "test": {"enum": ["tcp_bw", "tcp_lat", "conf"]},
+            "test": {"enum": ["tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "conf"]},
             "duration": {
                 "type": "number",
                 "unit": "s",
@@ -36,21 +40,23 @@ class Qperf:
                 "multipleOf": 1,
                 "minimum": 1,
                 "maximum": 1073741824,
-                "description": "the size of one message, such as 64 KiB, qperf's own for tcp_bw",
+                "description": "the size of one message, such as 64 KiB, qperf's own for tcp_bw; 32 KiB for udp_bw",
             },
             "port": {**PORT, "default": 19765},
             "data_port": {**PORT, "default": 19766},
         },
         "if": {"properties": {"test": {"const": "conf"}}},
         "then": {"properties": {"duration": {"not": {}}, "message": {"not": {}}}},
-        "else": {"required": ["duration"]},
+        "else": {
+            "required": ["duration"],
+            "if": {"properties": {"test": {"enum": ["udp_bw", "udp_lat"]}}},
+            "then": {"properties": {"message": {"maximum": 65507}}},
+        },
     }
 
-    def server_argv(self, parameters: JSON) -> tuple[str, ...]:
-        return ("qperf", "--listen_port", str(parameters["port"]))
-
-    def server_port(self, parameters: JSON) -> int:
-        return parameters["port"]
+    def server(self, parameters: JSON) -> Server:
+        port = parameters["port"]
+        return Server(("qperf", "--listen_port", str(port)), port)
 
     def client_argv(
         self, server_address: str, parameters: JSON, direction: str = CLIENT_TO_SERVER

@@ -12,6 +12,7 @@ import click
 
 from overlaylab import experiment, paths
 from overlaylab.commands.bench_fidelity import command as fidelity
+from overlaylab.commands.bench_fuzz import command as fuzz
 from overlaylab.commands.bench_profiles import command as profiles
 from overlaylab.commands.bench_scale import stats_command, store_command
 from overlaylab.commands.bench_statistics import command as statistics_command
@@ -24,6 +25,7 @@ def command() -> None:
 
 
 command.add_command(fidelity)
+command.add_command(fuzz)
 command.add_command(profiles)
 command.add_command(store_command)
 command.add_command(stats_command)

@@ -7,6 +7,12 @@ of the whole trial has no t_start and t_end, the parts have both.
 
 from __future__ import annotations
 
+import math
+import re
+from typing import Any
+
+from overlaylab.model import Sample
+
 
 class ParseError(Exception):
     """The output holds no valid measurement. ``reason`` is a sentence for the results table."""
@@ -32,3 +38,58 @@ def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> Parse
     if exit_code < 0:
         return ParseError(f"{tool} was killed by signal {-exit_code}{words}")
     return ParseError(f"{tool} failed with exit code {exit_code}{words}")
+
+
+_DIGITS = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?")
+"""A number as the tools print it. float() would also take ``nan``, ``1_000`` and digits of other scripts."""
+_POSITIVE = ("goodput", "latency", "offered", "transaction_rate", "datagrams")
+"""Metrics of which zero means that nothing was measured, by how their names begin."""
+_SHARES = ("loss", "cpu")
+
+
+def number(tool: str, name: str, value: Any) -> float:
+    """A finite number out of JSON, or out of a text that is one. Raises ParseError."""
+    if isinstance(value, str) and _DIGITS.fullmatch(value):
+        value = float(value) if "." in value else int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ParseError(f"{tool} gave {name} as {_short(value)}, which is no number")
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an integer beyond what a float holds
+        finite = False
+    if not finite:
+        raise ParseError(f"{tool} gave {name} as {_short(value)}, which is no finite number")
+    return value
+
+
+def count(tool: str, name: str, value: Any) -> int:
+    """A whole number of at least zero. Raises ParseError."""
+    found = number(tool, name, value)
+    if found != int(found) or found < 0:
+        raise ParseError(f"{tool} gave {name} as {_short(value)}, which is no count")
+    return int(found)
+
+
+def checked(tool: str, samples: list[Sample]) -> list[Sample]:
+    """The samples, where each is a value that its metric can have. Raises ParseError.
+
+    The last line of defence, the same for all tools: output may be damaged and still have its form.
+    """
+    for sample in samples:
+        numbers = (sample.value, sample.t_start or 0.0, sample.t_end or 0.0, sample.resolution or 1.0)
+        name = sample.metric
+        if not all(map(math.isfinite, numbers)):
+            raise ParseError(f"{tool} gave no finite {name}")
+        # Nothing may arrive for a second: a part of a trial may be a zero that was measured.
+        whole = sample.t_start is None or not name.startswith("goodput")
+        low = sample.value < 0 or (sample.value == 0 and whole and name.startswith(_POSITIVE))
+        if low or (sample.value > 1 and name.startswith(_SHARES)):
+            raise ParseError(f"{tool} gave {name} as {sample.value:g}, which it cannot be")
+        if not 0 <= (sample.t_start or 0.0) <= (sample.t_end or 0.0) or (sample.resolution or 1.0) <= 0:
+            raise ParseError(f"{tool} gave {name} for a time that cannot be")
+    return samples
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"

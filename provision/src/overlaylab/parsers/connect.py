@@ -6,7 +6,7 @@ import json
 from statistics import median
 
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import ParseError, failure
+from overlaylab.parsers import ParseError, checked, failure, number
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
@@ -15,14 +15,17 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         raise failure("connect", stdout, stderr, exit_code)
     try:
         rows = [json.loads(line) for line in stdout.splitlines()]
-        taken = [(float(at), float(seconds)) for at, seconds in rows]
-    except (ValueError, TypeError) as wrong:
+        taken = [tuple(number("connect", "a time", one) for one in (at, seconds)) for at, seconds in rows]
+    except (ValueError, TypeError, RecursionError) as wrong:
         raise ParseError(f"connect printed a line in another form: {wrong}") from wrong
     if len(taken) != parameters["count"]:
         raise ParseError(f"connect set up {len(taken)} connections, not {parameters['count']}")
     if any(seconds <= 0 for _, seconds in taken):
         raise ParseError("connect timed a connection at 0 s or less")
-    return [
-        Sample("latency_rtt", median(seconds for _, seconds in taken), quantile=0.5),
-        *(Sample("latency_rtt", seconds, at, at) for at, seconds in taken),
-    ]
+    return checked(
+        "connect",
+        [
+            Sample("latency_rtt", median(seconds for _, seconds in taken), quantile=0.5),
+            *(Sample("latency_rtt", seconds, at, at) for at, seconds in taken),
+        ],
+    )

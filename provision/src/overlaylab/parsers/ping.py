@@ -6,12 +6,14 @@ import re
 from statistics import median
 
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import ParseError, failure
+from overlaylab.parsers import ParseError, checked, failure
 
 _REPLY = re.compile(
-    r"\[(?P<at>\d+\.\d+)\] \d+ bytes from \S+: icmp_seq=\d+ ttl=\d+ time=(?P<rtt>[\d.]+) (?P<unit>\S+)"
+    r"\[(?P<at>\d{1,15}\.\d{1,9})\] \d+ bytes from \S+: icmp_seq=\d+ ttl=\d+ "
+    r"time=(?P<rtt>\d{1,9}(\.\d{1,9})?) (?P<unit>\S+)",
+    re.ASCII,
 )
-_SUMMARY = re.compile(r"(\d+) packets transmitted, (\d+) received,.*")
+_SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*", re.ASCII)
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
@@ -26,17 +28,22 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     if summary is None:
         raise ParseError("ping printed no summary: its output is cut short")
     sent, received = int(summary[1]), int(summary[2])
+    if received > sent:
+        raise ParseError(f"ping counted {received} replies to {sent} requests")
     if received == 0:
         raise ParseError(f"ping got no reply to {sent} requests{_complaint(stdout)}")
     replies = list(_replies(stdout))
     if len(replies) != received:
         raise ParseError(f"ping counted {received} replies and printed {len(replies)}")
     first = replies[0][0]
-    return [
-        Sample("latency_rtt", median(rtt for _, rtt in replies), quantile=0.5),
-        *(Sample("latency_rtt", rtt, round(at - first, 6), round(at - first, 6)) for at, rtt in replies),
-        Sample("loss", (sent - received) / sent, resolution=1 / sent),
-    ]
+    return checked(
+        "ping",
+        [
+            Sample("latency_rtt", median(rtt for _, rtt in replies), quantile=0.5),
+            *(Sample("latency_rtt", rtt, round(at - first, 6), round(at - first, 6)) for at, rtt in replies),
+            Sample("loss", (sent - received) / sent, resolution=1 / sent),
+        ],
+    )
 
 
 def _replies(stdout: str):

@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import ParseError, failure
+from overlaylab.parsers import ParseError, checked, count, failure, number
 
 _LINE = re.compile(r"\s+(\w+)\s+=\s+(.*?)\s*")
-_RESULTS = {"tcp_bw": ("bw", "bytes/sec"), "tcp_lat": ("latency", "ns")}
-_MESSAGE = 65536
-"""qperf's default message for tcp_bw, in bytes."""
+_RESULTS = {
+    "tcp_bw": ("bw", "bytes/sec"),
+    "udp_bw": ("recv_bw", "bytes/sec"),
+    "tcp_lat": ("latency", "ns"),
+    "udp_lat": ("latency", "ns"),
+}
+_OFFERED = ("send_bw", "bytes/sec")
+_MESSAGES = {"tcp_bw": 65536, "udp_bw": 32768}
+"""qperf's default messages, in bytes."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
-    """tcp_bw: goodput; tcp_lat: latency_one_way; conf: nothing. Raises ParseError."""
+    """tcp_bw: goodput; udp_bw: goodput and offered; tcp_lat, udp_lat: latency_one_way; conf: nothing.
+
+    Raises ParseError.
+    """
     test = parameters["test"]
     if exit_code != 0:
         raise failure("qperf", stdout, stderr, exit_code)
@@ -33,23 +42,33 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         return []
     if "rem_recv_msgs" not in values and _number(values, *_RESULTS[test]):
         raise ParseError("qperf's output is cut short")  # its last line
-    if test == "tcp_bw":
-        # qperf counts whole messages that arrived, so this is the step between two results.
-        step = parameters.get("message", _MESSAGE) * 8 / parameters["duration"]
-        return [Sample("goodput", 8 * _number(values, *_RESULTS[test]), resolution=step)]
-    return [Sample("latency_one_way", _number(values, *_RESULTS[test]) / 1e9)]
+    value = _number(values, *_RESULTS[test])
+    if test == "udp_lat" and _count(values, "rem_recv_msgs") < _count(values, "loc_send_msgs"):
+        # The rest of the time would be shared out among the round trips before. A lost answer leaves no such trace.
+        raise ParseError("qperf lost a datagram, and waited for its answer until the time was over")
+    if test in ("tcp_lat", "udp_lat"):
+        return checked("qperf", [Sample("latency_one_way", value / 1e9)])
+    # qperf counts whole messages that arrived, so this is the step between two results.
+    step = parameters.get("message", _MESSAGES[test]) * 8 / parameters["duration"]
+    samples = [Sample("goodput", 8 * value, resolution=step)]
+    if test == "udp_bw":
+        samples.append(Sample("offered", 8 * _number(values, *_OFFERED), resolution=step))
+    return checked("qperf", samples)
+
+
+def _count(values: dict[str, str], name: str) -> int:
+    if name not in values:
+        raise ParseError(f"qperf printed no {name}: its output is cut short")
+    return count("qperf", name, values[name])
 
 
 def _number(values: dict[str, str], name: str, unit: str) -> float:
     if name not in values:
         raise ParseError(f"qperf printed no {name}: its output is cut short")
-    number, _, seen = values[name].partition(" ")
+    text, _, seen = values[name].partition(" ")
     if seen != unit:
         raise ParseError(f"qperf gave {name} in {seen or 'no unit'!r}, not in {unit!r}")
-    try:
-        value = float(number.replace(",", ""))
-    except ValueError:
-        raise ParseError(f"qperf gave {name} as {number!r}, which is no number") from None
+    value = number("qperf", name, text.replace(",", ""))
     if value <= 0:
-        raise ParseError(f"qperf gave {name} as {number}: nothing was transferred")
+        raise ParseError(f"qperf gave {name} as {text}: nothing was transferred")
     return value
