@@ -9,7 +9,7 @@ for unit in docker.service docker.socket containerd.service etcd.service bird.se
     if systemctl is-enabled --quiet "$unit" 2>/dev/null; then systemctl disable --quiet "$unit"; fi
 done
 
-# Timers, consoles (nobody can log in there), and what works or waits at boot for nothing.
+# Timers, consoles (nobody can log in there), and what works or waits at boot for nothing. netperf has an init script only.
 # Links rather than `systemctl mask`, which takes as long.
 for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
     fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer \
@@ -20,7 +20,7 @@ for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub
     systemd-binfmt.service systemd-journal-flush.service systemd-network-generator.service \
     systemd-networkd-wait-online.service systemd-pstore.service systemd-random-seed.service \
     systemd-sysusers.service systemd-update-utmp.service systemd-update-utmp-runlevel.service \
-    apparmor.service uuidd.socket; do
+    apparmor.service uuidd.socket netperf.service; do
     ln -sf /dev/null "/etc/systemd/system/$unit"
 done
 # The power button must work, but nobody waits for it.

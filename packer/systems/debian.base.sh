@@ -33,7 +33,7 @@ cd "$folder"
 
 # Documentation goes, licences stay. mmdebstrap hands each hook the root's path as $1.
 # shellcheck disable=SC2016
-mmdebstrap --mode="$mode" --variant=apt \
+mmdebstrap --mode="$mode" --variant=apt --components=main,non-free \
     --include="$(sed 's/#.*//' "$here/debian.packages" | xargs | tr ' ' ',')" \
     --aptopt='Acquire::Languages "none"' \
     --dpkgopt='path-exclude=/usr/share/man/*' \

@@ -23,6 +23,7 @@ tools = {
   iperf3    = "iperf3 --version"
   iptables  = "iptables --version"
   jq        = "jq --version"
+  netperf   = "netperf -V"
   nft       = "nft --version"
   ovs       = "ovs-vsctl --version"
   ping      = "ping -V"

@@ -274,23 +274,38 @@ def state_script(interface: str, units: Sequence[str] = ()) -> str:
     sample = f"\nprintf ',\"units\":'\n{health.sample_script(units)}" if units else ""
     kept = f"printf ',\"units_during\":'\n{health.kept_script()}\n" if units else ""
     return f"""
-read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+cpu() {{
+    read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+    printf '"%s":{{"user":%s,"nice":%s,"system":%s,"idle":%s,"iowait":%s,"irq":%s,"softirq":%s,"steal":%s}}' \
+        $1 $user $nice $system $idle $iowait $irq $softirq $steal
+}}
+printf '{{'; cpu cpu
 read -r rx </sys/class/net/{interface}/statistics/rx_bytes; read -r tx </sys/class/net/{interface}/statistics/tx_bytes
 read -r rxp </sys/class/net/{interface}/statistics/rx_packets; read -r txp </sys/class/net/{interface}/statistics/tx_packets
 read -r dropped </sys/class/net/{interface}/statistics/rx_dropped
+again=null names=''
+while read -r kind line; do
+    [ "$kind" = Tcp: ] || continue
+    # The names first, then the values (proc(5), /proc/net/snmp).
+    if [ -z "$names" ]; then names=$line; continue; fi
+    for name in $names; do if [ "$name" = RetransSegs ]; then again=${{line%% *}}; fi; line=${{line#* }}; done
+done <<SNMP
+$(ip netns exec endpoint cat /proc/net/snmp 2>/dev/null)
+SNMP
 read -r up _ </proc/uptime
-printf '{{"cpu":{{"user":%s,"nice":%s,"system":%s,"idle":%s,"iowait":%s,"irq":%s,"softirq":%s,"steal":%s}},' \
-    $user $nice $system $idle $iowait $irq $softirq $steal
-printf '"uptime":%s,"rx_bytes":%s,"tx_bytes":%s,"rx_packets":%s,"tx_packets":%s,"rx_dropped":%s,"qdisc":' \
-    $up $rx $tx $rxp $txp $dropped
+printf ',"uptime":%s,"rx_bytes":%s,"tx_bytes":%s,"rx_packets":%s,"tx_packets":%s,"rx_dropped":%s,"tcp_retransmits":%s,"qdisc":' \
+    $up $rx $tx $rxp $txp $dropped $again
 tc -s -j qdisc show dev {interface}
 if [ -s {STATE}/bucket ]; then read -r bucket <{STATE}/bucket; printf ',"bucket":%s' "$bucket"; fi{sample}{kept}
-printf '}}'
+printf ','; cpu cpu_end; printf '}}'
 """
 
 
 def read_state(printed: str) -> dict[str, Any]:
     """`state_script`'s output: cpu in USER_HZ ticks since boot, bytes, packets, qdisc as tc(8) gives it.
+
+    cpu: at its beginning, cpu_end: at its end, so that a trial between two states is not charged for their reading.
+    tcp_retransmits: segments that the endpoint's kernel sent again since it was there, None where it has no endpoint.
 
     Where the tier has two rates, `bucket` is what its keeper noted (on_node/bucket.py), and its `level_now` what
     came of it: the kept level and what refilled it since, less the bytes since.

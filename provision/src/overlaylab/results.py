@@ -28,6 +28,9 @@ STEP_TOLERANCE = 1.05
 COMPARED_UNITS = ("bit/s", "s", "1/s")
 """Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 
+UNPRINTED = ("machine_cpu_per_gigabyte", "machine_cpu_per_transaction", "packet_rate", "steal")
+"""Costs that are stored, exported and drawn, and would make a table of their own under each benchmark."""
+
 HeaderBytes = Callable[[Variant], int | None]
 
 
@@ -94,8 +97,9 @@ def _tables(store: Store, run: StoredRun, headers: HeaderBytes, finished: Set[in
         " t.placement, t.direction, t.client_node, t.server_node, t.overlay_mtu, t.underlay_mtu,"
         " m.metric_id, s.metric, s.unit, s.better, s.value, s.resolution"
         " FROM trial_summary AS s JOIN trial AS t USING (trial_id) JOIN metric AS m ON m.name = s.metric"
-        " WHERE s.run_id = ? AND NOT t.warmup ORDER BY m.metric_id, t.benchmark, t.trial_id",
-        (run.run_id,),
+        f" WHERE s.run_id = ? AND NOT t.warmup AND s.metric NOT IN ({', '.join('?' * len(UNPRINTED))})"
+        " ORDER BY m.metric_id, t.benchmark, t.trial_id",
+        (run.run_id, *UNPRINTED),
     ).fetchall()
     grouped: dict[tuple, list] = defaultdict(list)
     for row in rows:

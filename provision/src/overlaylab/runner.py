@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from overlaylab import evidence, overlays, profile_checks, proof, servers, shaper
+from overlaylab import cost, evidence, overlays, profile_checks, proof, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
@@ -218,25 +218,34 @@ class Runner:
         version = await self._version(tool, client)
         if self.fills_bucket:
             await self.shaper.fill_bucket()
-        argv = tool.client_argv(ends.server_endpoint, trial.parameters, trial.direction)
-        limit = tool.timeout(trial.parameters)
+        parameters = benchmarks.at_mtu(trial.parameters, ends.mtu)
+        argv = tool.client_argv(ends.server_endpoint, parameters, trial.direction)
+        limit = tool.timeout(parameters)
         started_at = now()
         self.store.start_trial(trial_id, started_at)
+        machine_before = await self.provider.cpu_seconds()
         done, on_server = await proof.measure(
             ends,
             before,
             servers.in_endpoint(argv, limit),
             limit + 30,
-            tool.duration(trial.parameters),
+            tool.duration(parameters),
         )
+        machine = cost.machine_used(machine_before, await self.provider.cpu_seconds())
         after = await proof.point(ends)
 
         status, reason, samples = "ok", None, ()
         try:
-            samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, trial.parameters))
+            samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, parameters))
         except ParseError as error:
             status, reason = "failed", str(error)
         states = proof.states_around(ends, before, after, on_server)
+        sender = server if trial.direction == benchmarks.SERVER_TO_CLIENT else client
+        if samples:
+            samples += (
+                *cost.samples(cost.work(trial, samples), states, machine, self.provider.accelerator),
+                *cost.traffic(samples, states, sender.name, done.duration, trial),
+            )
         said = [
             *(replace(item, phase="before") for item in before.evidence),
             *(replace(item, phase="after") for item in after.evidence),
@@ -308,7 +317,9 @@ def _outcome(result: TrialResult) -> str:
     """What a trial gave, for the user: its whole-trial values, or why it gave none."""
     if result.status != "ok":
         return f"{result.status}: {result.reason}"
-    whole = [s for s in result.samples if s.t_start is None and s.quantile is None]
+    whole = [
+        s for s in result.samples if s.t_start is None and s.quantile is None and s.metric not in cost.METRICS
+    ]
     return ", ".join(f"{s.metric} {readable_value(s.metric, s.value)}" for s in whole) or "ok"
 
 

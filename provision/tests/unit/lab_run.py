@@ -87,6 +87,9 @@ class Lab:
         await self.nodes.connect()
         return Entered(revert=2.0, converge=0.0, booted=fresh)
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        return {}
+
     async def renew(self) -> None:
         self.renewed += 1
 

@@ -166,6 +166,42 @@ def test_scale(tool: str, written: dict, scale: float, changed: dict) -> None:
     assert base.scaled(benchmark, parameters, scale) == {**parameters, **changed}
 
 
+@pytest.mark.parametrize("tool", ["iperf3", "iperf"])
+def test_a_datagram_of_path_size_is_what_the_overlay_carries_whole(tool: str) -> None:
+    own = {"omit": "0 s"} if tool == "iperf3" else {}
+    benchmark, parameters = given(
+        tool, protocol="udp", duration="5 s", streams=1, offered="10 Mbit/s", datagram="path", **own
+    )
+    assert parameters["datagram"] == "path"
+    assert base.scaled(benchmark, parameters, 2)["datagram"] == "path"
+    told = base.at_mtu(parameters, 1376)
+    assert told == {**parameters, "datagram": 1348}
+    assert "1348" in " ".join(benchmark.client_argv("10.32.0.2", told)).split()
+
+
+def test_only_sizes_may_be_the_paths() -> None:
+    with pytest.raises(base.ParameterError):
+        given(
+            "iperf3",
+            protocol="udp",
+            duration="path",
+            omit="0 s",
+            streams=1,
+            offered="1 Mbit/s",
+            datagram="path",
+        )
+    with pytest.raises(base.ParameterError):
+        given(
+            "iperf3",
+            protocol="udp",
+            duration="1 s",
+            omit="0 s",
+            streams=1,
+            offered="1 Mbit/s",
+            datagram="paths",
+        )
+
+
 def test_parameters_are_whole_where_the_tool_takes_whole_ones() -> None:
     _, parameters = given("iperf3", **TCP)
     assert {type(parameters[k]) for k in ("duration", "omit", "port")} == {int}

@@ -76,7 +76,7 @@ def test_everything_that_is_typed_counts() -> None:
         scale=4,
         seed=42,
     )
-    assert [v.key for v in asked.variants] == ["host", "sleeve-encrypted", "fastdp"]
+    assert [v.key for v in asked.variants] == ["host", "bridge", "sleeve-encrypted", "fastdp"]
     assert [b.parameters.get("duration") for b in asked.suite.benchmarks] == [8, 8, None]
     assert (asked.blocks, asked.seed, asked.profile.name) == (2, 42, "azure-a3")
     assert asked.role_arguments == {"weave": {"overlay_weave_mtu": 1410}}
@@ -381,7 +381,7 @@ def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     tools = {t.tool for t in trials}
     assert tools == {"qperf"}
-    assert sum(benchmarks.base.load(t.tool).duration(t.parameters) for t in trials) == 3 * 3 * (4 + 4)
+    assert sum(benchmarks.base.load(t.tool).duration(t.parameters) for t in trials) == 3 * 4 * (4 + 4)
 
 
 def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) -> None:

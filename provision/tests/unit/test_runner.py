@@ -36,7 +36,9 @@ async def test_a_whole_run(lab_store) -> None:
     assert bench.rows("SELECT DISTINCT benchmark, metric, value FROM result WHERE t_start IS NULL") == [
         ("tcp-goodput", "goodput", 95e6),
         ("tcp-goodput", "retransmits", 0.0),
+        ("tcp-goodput", "packet_rate", 2.0),
         ("tcp-latency", "latency_one_way", 0.000395),
+        ("tcp-latency", "packet_rate", 2.0),
     ]
     assert runner.clock.reverts == [2.0] * 4
     assert runner.clock.trials == pytest.approx(8 * 0.5)

@@ -55,6 +55,73 @@ def test_schaaf_2015_is_what_its_author_ran() -> None:
     ]
 
 
+def told(name: str) -> list[tuple]:
+    """(benchmark, tool, parameters without ports, placement) of a suite."""
+    return [
+        (b.name, b.tool, {k: v for k, v in b.parameters.items() if not k.endswith("port")}, b.placement)
+        for b in load_suite(name).benchmarks
+    ]
+
+
+def test_skybet_2017_is_what_its_author_ran_and_the_same_with_datagrams_that_fit() -> None:
+    suite = load_suite("skybet-2017")
+    assert (suite.cluster, suite.blocks) == ("three-zones", 3)
+    common = {"protocol": "udp", "duration": 10, "omit": 0, "streams": 1, "length": 131072}
+    assert told("skybet-2017") == [
+        (f"udp-{load}-{name}", "iperf3", {**common, "offered": load * 1e6, "datagram": size}, "remote")
+        for load in (1, 10, 100, 1000, 3000)
+        for name, size in (("8k", 8192), ("path", "path"))
+    ]
+
+
+def test_ukti_2016_is_what_its_author_ran() -> None:
+    parameters = {"protocol": "tcp", "duration": 10, "streams": 10, "length": 131072}
+    assert told("ukti-2016") == [("tcp-goodput", "iperf", parameters, "remote")]
+    assert load_suite("ukti-2016").blocks == 3
+
+
+def test_deitcher_2016_is_what_its_author_ran() -> None:
+    sizes = (300, 500, 1024, 2048, 8192, 16384, 32768, 65536)
+    assert told("deitcher-2016") == [
+        (
+            f"{test}-rr-{size}-{place}",
+            "netperf",
+            {
+                "test": f"{test}_rr",
+                "transactions": 50000,
+                "request": min(size, 65507) if test == "udp" else size,
+            },
+            place,
+        )
+        for place in ("remote", "local")
+        for test in ("tcp", "udp")
+        for size in sizes
+    ]
+
+
+def test_weave_vs_flannel_2016_is_what_its_author_ran_and_a_sweep() -> None:
+    first, second, *rest = told("weave-vs-flannel-2016")
+    assert first == (
+        "tcp-goodput", "iperf", {"protocol": "tcp", "duration": 60, "streams": 1, "length": 131072}, "remote"
+    )  # fmt: skip
+    assert second[2] == {
+        "protocol": "udp", "duration": 60, "streams": 1, "length": 131072, "offered": 1e9, "datagram": 1470,
+    }  # fmt: skip
+    assert [(name, tool) for name, tool, *_ in rest[:2]] == [
+        ("tcp-goodput-iperf3", "iperf3"),
+        ("udp-1000-iperf3", "iperf3"),
+    ]
+    assert [parameters["datagram"] for *_, parameters, _ in rest[2:]] == [64, 512, 1024, 1472, "path", 8192]
+
+
+def test_full_has_every_tool_and_boots_anew() -> None:
+    suite = load_suite("full")
+    assert {b.tool for b in suite.benchmarks} == set(base.tools()) - {"iperf", "connect"}
+    assert {b.direction for b in suite.benchmarks} == {"client-to-server", "server-to-client"}
+    assert {b.placement for b in suite.benchmarks} == {"remote", "local"}
+    assert (suite.fresh, suite.primary) == (5, ("tcp-goodput", "goodput"))
+
+
 def test_scale_stretches_what_is_measured_and_nothing_else() -> None:
     quick, scaled = load_suite("quick"), load_suite("quick").scaled(4)
     assert [b.parameters["duration"] for b in scaled.benchmarks] == [20, 8]

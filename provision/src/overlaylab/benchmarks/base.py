@@ -19,6 +19,12 @@ CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client-to-server", "server-to-client"
 PORT = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
 
 
+PATH = "path"
+"""In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole."""
+UDP_HEADERS = 28
+"""Bytes of an IPv4 header without options and a UDP header."""
+
+
 @dataclass(frozen=True)
 class Server:
     """A tool's server, which serves any number of trials until it is ended.
@@ -45,7 +51,7 @@ class Benchmark(Protocol):
     """JSON Schema of the parameters, in base units, as suites state them.
 
     Beyond JSON Schema: ``unit`` on a property (s, bit/s, bytes) means that suites write it as a quantity
-    (``5 s``), ``scaled`` that SCALE multiplies it, ``default`` is what counts where a suite is silent: only
+    (``5 s``), ``path`` that they may write `PATH` instead, ``scaled`` that SCALE multiplies it, ``default`` is what counts where a suite is silent: only
     for what changes no result, such as a port.
     """
 
@@ -102,7 +108,8 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
     properties = benchmark.parameters["properties"]
     values = {k: v["default"] for k, v in properties.items() if "default" in v}
     for key, value in written.items():
-        unit = properties.get(key, {}).get("unit")
+        schema = properties.get(key, {})
+        unit = None if schema.get("path") and value == PATH else schema.get("unit")
         try:
             values[key] = quantity(value, unit) if unit else value
         except QuantityError as wrong:
@@ -119,7 +126,13 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
             fix = f"Add it: {properties[fields[-1]].get('description', 'a value')}."
         raise ParameterError(Violation(fields, violation.rule, seen, fix))
     # Whole ones as int, so that they read the same in argv, database and report.
-    return {k: int(v) if properties[k].get("multipleOf") == 1 else v for k, v in values.items()}
+    whole = {k for k, v in values.items() if properties[k].get("multipleOf") == 1 and v != PATH}
+    return {k: int(v) if k in whole else v for k, v in values.items()}
+
+
+def at_mtu(parameters: JSON, mtu: int) -> dict[str, Any]:
+    """Parameters with a number for `PATH`. mtu: bytes that the overlay carries between the endpoints."""
+    return {k: mtu - UDP_HEADERS if v == PATH else v for k, v in parameters.items()}
 
 
 def scaled(benchmark: Benchmark, parameters: JSON, scale: float) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PATH, PORT, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf
 
@@ -48,12 +48,14 @@ class Iperf:
                 "description": "the UDP payload offered by all streams together, such as 1000 Mbit/s",
             },
             "datagram": {
-                "type": "number",
+                "type": ["number", "string"],
                 "unit": "bytes",
+                "path": True,
+                "pattern": f"^{PATH}$",
                 "multipleOf": 1,
                 "minimum": 128,  # for its own headers
                 "maximum": 65507,
-                "description": "the UDP payload of one datagram, such as 1470 bytes, iperf's own",
+                "description": "the UDP payload of one datagram, such as 1470 bytes, iperf's own; path: the largest that the overlay carries whole",
             },
             "length": {
                 "type": "number",

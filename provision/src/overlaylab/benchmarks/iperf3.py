@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, SERVER_TO_CLIENT, Server
+from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PATH, PORT, SERVER_TO_CLIENT, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf3
 
@@ -52,12 +52,14 @@ class Iperf3:
                 "description": "the UDP payload offered by all streams together, such as 100 Mbit/s",
             },
             "datagram": {
-                "type": "number",
+                "type": ["number", "string"],
                 "unit": "bytes",
+                "path": True,
+                "pattern": f"^{PATH}$",
                 "multipleOf": 1,
                 "minimum": 16,
                 "maximum": 65507,
-                "description": "the UDP payload of one datagram, such as 1448 bytes",
+                "description": "the UDP payload of one datagram, such as 1448 bytes; path: the largest that the overlay carries whole",
             },
             "length": {
                 "type": "number",

@@ -64,6 +64,10 @@ class Provider(Protocol):
         """
         ...
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        """{node: CPU time that its machine has used so far, as this machine counts it}; empty where nobody does."""
+        ...
+
     async def renew(self) -> None:
         """Say that the runner is alive, where a dead man's timer waits for it."""
         ...

@@ -170,6 +170,10 @@ class Hosts:
         self._current, self._unsure = variant, None
         return Entered(revert=0.0, converge=time.monotonic() - started)
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        """Their hypervisor, where they have one, is not ours to ask."""
+        return {}
+
     async def _reset(self) -> None:
         """Take away the overlay that is there, whole or in part; none is no error."""
         left = self._current or self._unsure

@@ -80,6 +80,14 @@ class Libvirt(SnapshotVMs):
             {node.name: machine for node, machine in zip(self.spec.nodes, self.machines, strict=True)},
         )
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        used = await virsh.cpu_seconds(self.machines)
+        return {
+            node.name: used[machine]
+            for node, machine in zip(self.spec.nodes, self.machines, strict=True)
+            if machine in used
+        }
+
     async def states(self) -> dict[str, str]:
         return await virsh.domains()
 

@@ -113,6 +113,10 @@ class Lxc(NotedNodes):
     def cpu(self) -> LxcCpu:
         return LxcCpu(self.nodes, self.containers, *self.asked)
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        found = {node: lxc_host.cpu_seconds(container) for node, container in self.containers.items()}
+        return {node: seconds for node, seconds in found.items() if seconds is not None}
+
     # -- what is there ----------------------------------------------------------------------------
 
     def describe(self) -> JSON:

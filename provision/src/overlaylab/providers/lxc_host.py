@@ -171,6 +171,20 @@ def running(names: Collection[str], sockets: str | None = None) -> set[str]:
     return {name for name in names if f"@{LXCPATH}/{name}/command" in open_}
 
 
+def cpu_seconds(name: str, groups: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """CPU time of all of a container's processes since it was started; None where its control group does not tell.
+
+    Source: the kernel's cgroup-v2.rst (cpu.stat, usage_usec) and cgroup-v1/cpuacct.rst (cpuacct.usage, in ns).
+    """
+    group = f"lxc.payload.{name}"
+    with contextlib.suppress(OSError, ValueError):
+        return int((groups / "cpuacct" / group / "cpuacct.usage").read_text()) / 1e9
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        stat = dict(line.split() for line in (groups / group / "cpu.stat").read_text().splitlines())
+        return int(stat["usage_usec"]) / 1e6
+    return None
+
+
 def freeze(names: Sequence[str]) -> None:
     """Make what the containers are now their clean state, and start them in it."""
     _root("freeze", *names, why=f"starting {', '.join(names)} in the clean state")

@@ -34,6 +34,9 @@ class NotedNodes:
     def cpu(self) -> CpuHolder:
         return InNode(self.nodes)
 
+    async def cpu_seconds(self) -> dict[str, float]:
+        return {}
+
     async def converge(self, variant: Variant) -> None:
         """Let Ansible bring clean nodes, or a relative's, to the variant; the MTU first, which daemons look at."""
         if self.underlay_mtu:

@@ -48,6 +48,22 @@ async def domains() -> dict[str, str]:
     return dict(zip(rows, (state.strip() for state in states), strict=True))
 
 
+async def cpu_seconds(domains: Iterable[str]) -> dict[str, float]:
+    """{domain: CPU time of its QEMU process with all threads since it was started}, of those that run.
+
+    Source: virsh(1), domstats --cpu-total: cpu.time in nanoseconds.
+    """
+    found: dict[str, float] = {}
+    domain = ""
+    for line in (await virsh("domstats", "--cpu-total", *domains, check=False)).splitlines():
+        name, _, value = line.strip().partition(": " if line.startswith("Domain:") else "=")
+        if name == "Domain":
+            domain = value.strip("'")
+        elif name == "cpu.time":
+            found[domain] = int(value) / 1e9
+    return found
+
+
 async def snapshots(domain: str) -> set[str]:
     """Names of the domain's snapshots."""
     return set((await virsh("snapshot-list", domain, "--name", check=False)).split())
