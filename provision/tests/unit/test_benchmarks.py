@@ -1,11 +1,14 @@
 """Benchmarks: argv, durations, parameters. Their parsers: test_parsers.py."""
 
+import signal
 import socket
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
-from overlaylab.benchmarks import base
+from overlaylab.benchmarks import base, iperf, sockperf
 
 TCP = {"protocol": "tcp", "duration": "5 s", "omit": "1 s", "streams": 1}
 PING = {"count": 200, "interval": "20 ms", "payload": "56 bytes"}
@@ -80,6 +83,45 @@ def test_qperf_udp() -> None:
         "qperf --listen_port 19765 --ip_port 19766 --time 2 --msg_size 1448"
         " --unify_nodes --unify_units -vvs 10.0.0.2 udp_bw"
     )
+
+
+def test_iperf_tcp() -> None:
+    benchmark, parameters = given("iperf", protocol="tcp", duration="10 s", streams=10, mss="1358 bytes")
+    argv = ("iperf", "--server", "--port", "5001")
+    assert benchmark.server(parameters) == base.Server(argv, 5001, "tcp")
+    client = benchmark.client_argv("10.0.0.2", parameters)
+    assert client[:2] == ("sh", "-c")
+    assert " ".join(client[4:]) == (
+        "iperf --client 10.0.0.2 --port 5001 --enhanced --format b --time 10 --parallel 10 --len 131072 --mss 1358"
+    )
+    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (10, 50)
+
+
+def test_iperf_udp_offers_the_load_by_all_streams_together_to_a_server_of_its_own() -> None:
+    written = {"protocol": "udp", "duration": "10 s", "streams": 4, "offered": "1000 Mbit/s"}
+    benchmark, parameters = given("iperf", **written, datagram="1470 bytes")
+    argv = ("iperf", "--server", "--udp", "--port", "5001")
+    assert benchmark.server(parameters) == base.Server(argv, 5001, "udp")
+    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)[4:]) == (
+        "iperf --client 10.0.0.2 --port 5001 --udp --enhanced --format b --time 10 --parallel 4"
+        " --bandwidth 250000000 --len 1470"
+    )
+
+
+@pytest.mark.parametrize("words", [iperf.WITH_AN_END, sockperf.LOG_AFTERWARDS], ids=["iperf", "sockperf"])
+def test_a_tool_that_does_not_heed_the_end_of_its_time_is_killed(words: str) -> None:
+    """timeout(1) sends KILL only as long as what it started is there: iperf 2 outlived a shell that had gone."""
+    deaf = "trap '' TERM; echo $$; exec sleep 5"
+    argv = ["timeout", "-k", "0.2", "0.3", "sh", "-c", words, "sh", "sh", "-c", deaf]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    state = Path(f"/proc/{int(done.stdout)}/stat")
+    for _ in range(100):  # a process takes its time to end; this one has five seconds of its own
+        gone = not state.exists() or state.read_text().split()[2] == "Z"
+        if gone:
+            break
+        time.sleep(0.01)
+    assert gone
 
 
 def test_netperf() -> None:

@@ -10,12 +10,14 @@ from overlaylab.parsers import sockperf
 
 # sockperf writes its log to a file that it opens by name. Here that is a pipe, descriptor 5, whose content follows what
 # sockperf prints: both at once would meet in the middle of a line, and standard output itself cannot be opened
-# where it is a daemon's socket. The exit code comes by descriptor 3: a pipeline's is that of its end. The shell outlives
-# a TERM, so that timeout(1) goes on to KILL what does not heed it.
+# where it is a daemon's socket. The exit code comes by descriptor 3: a pipeline's is that of its end. The shells
+# outlive a TERM, so that timeout(1) goes on to KILL what does not heed it.
 LOG = "/dev/fd/5"
 LOG_AFTERWARDS = """trap : TERM
 exec 4>&1
-code=$({ { "$@" 5>&1 >&4 3>&- 4>&-; echo $? >&3; } | { log=$(cat); printf '%s\\n' "$log" >&4; }; } 3>&1)
+code=$(trap : TERM
+    { { trap : TERM; "$@" 5>&1 >&4 3>&- 4>&-; echo $? >&3; } |
+      { trap : TERM; log=$(cat); printf '%s\\n' "$log" >&4; }; } 3>&1)
 exit "${code:-1}\""""
 
 
