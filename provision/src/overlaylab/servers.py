@@ -19,6 +19,7 @@ PREFIX = "overlaylab-server-"
 ENDPOINT = "endpoint"
 LIFETIME = 3600
 """Seconds after which a forgotten server ends, beyond the time that its trials may take."""
+DAY = 86400
 AROUND = 60
 """Seconds that the proof around one trial takes, at most."""
 
@@ -57,7 +58,7 @@ def _listens(server: Server) -> str:
 def lifetime(trials: Iterable[PlannedTrial]) -> int:
     """Seconds that servers are given which are started for all of these trials."""
     longest = (benchmarks.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
-    return LIFETIME + math.ceil(sum(longest))
+    return min(LIFETIME + math.ceil(sum(longest)), DAY)
 
 
 def in_endpoint(argv: Sequence[str], timeout: float) -> str:
@@ -70,8 +71,15 @@ def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
     found = {}
     for trial in trials:
         server = benchmarks.load(trial.tool).server(trial.parameters)
-        if server:
-            found[f"{trial.tool}-{server.port}-{server.transport}"] = server
+        if server is None:
+            continue
+        name = f"{trial.tool}-{server.port}-{server.transport}"
+        if found.setdefault(name, server) != server:
+            raise UserError(
+                f"benchmark {trial.benchmark}: port {server.port}",
+                f"must have one kind of server of {trial.tool}, for all benchmarks of a suite",
+                fix="Give one of them a port of its own.",
+            )
     return found
 
 
@@ -98,7 +106,7 @@ async def start(
         command = shlex.join(["ip", "netns", "exec", endpoint, *server.argv])
         lines.append(
             f"systemd-run --quiet --collect --unit={PREFIX}{name} "
-            # iperf 2.1.8 was seen to crash as a server of UDP: the next trial finds it up again.
+            # A server that crashes fails one trial: the next one finds it up again.
             f"-p RuntimeMaxSec={seconds} -p Restart=on-abort {command}"
         )
     lines += ["tries=0", "look"]

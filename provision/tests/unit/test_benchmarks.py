@@ -100,8 +100,11 @@ def test_iperf_tcp() -> None:
 def test_iperf_udp_offers_the_load_by_all_streams_together_to_a_server_of_its_own() -> None:
     written = {"protocol": "udp", "duration": "10 s", "streams": 4, "offered": "1000 Mbit/s"}
     benchmark, parameters = given("iperf", **written, datagram="1470 bytes")
-    argv = ("iperf", "--server", "--udp", "--port", "5001")
-    assert benchmark.server(parameters) == base.Server(argv, 5001, "udp")
+    server = benchmark.server(parameters)
+    assert (server.port, server.transport) == (5001, "udp")
+    # One that ends after the streams of one trial, again and again.
+    assert server.argv[:2] == ("sh", "-c")
+    assert server.argv[4:] == ("iperf", "--server", "--udp", "--port", "5001", "--parallel", "4")
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)[4:]) == (
         "iperf --client 10.0.0.2 --port 5001 --udp --enhanced --format b --time 10 --parallel 4"
         " --bandwidth 250000000 --len 1470"

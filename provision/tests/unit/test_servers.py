@@ -171,6 +171,16 @@ def test_a_tool_has_a_server_for_each_port_and_transport() -> None:
     assert servers.lifetime(trials) == 3600 + 4 * (38 + 60) + math.ceil(21.5 + 60)
 
 
+def test_two_kinds_of_server_at_one_port_are_refused() -> None:
+    load = {"protocol": "udp", "duration": 2, "offered": 1e6, "datagram": 1000, "port": 5001}
+    trials = [
+        PlannedTrial(1, n, Variant("host"), f"udp-{n}", "iperf", {**load, "streams": n}) for n in (1, 4)
+    ]
+    assert list(servers.wanted(trials[:1] * 2)) == ["iperf-5001-udp"]
+    with pytest.raises(UserError, match="benchmark udp-4: port 5001: must have one kind of server of iperf"):
+        servers.wanted(trials)
+
+
 async def test_words_of_systemd_are_passed_on() -> None:
     node = FakeNodes(inventory("a", "a"), {"systemd-run": failed(1, "Failed to start transient unit")})[
         "node2"
