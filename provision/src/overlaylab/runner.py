@@ -325,7 +325,7 @@ def _outcome(result: TrialResult) -> str:
 
 def readable_value(metric: str, value: float) -> str:
     """A value with the unit that people use for its metric."""
-    if metric == "goodput":
+    if metric in ("goodput", "offered"):
         return f"{value / 1e6:.2f} Mbit/s"
     if metric.startswith(("latency", "jitter")):
         return f"{value * 1e3:.3f} ms"
