@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
 import time
 from ipaddress import IPv4Interface
@@ -83,6 +86,12 @@ class Namespace:
         return done.stdout
 
     def close(self) -> None:
+        # A test that failed half-way may have left daemons, which would keep the namespaces and run on.
+        own = _identity(str(self._holder.pid))
+        for process in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if _identity(process.name) == own and int(process.name) != self._holder.pid:
+                    os.kill(int(process.name), signal.SIGKILL)
         self._holder.kill()
         self._holder.wait()
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lab_builders import Namespace, inventory
@@ -55,6 +56,13 @@ def node():
     namespace = Namespace()
     yield namespace
     namespace.close()
+
+
+def test_closing_a_namespace_ends_what_a_failed_test_has_left_in_it(node: Namespace) -> None:
+    namespace = Namespace()
+    left = int(namespace.sh("setsid sleep 100 >/dev/null 2>&1 & echo $!"))
+    namespace.close()
+    assert not Path(f"/proc/{left}").exists() or "(zombie)" in Path(f"/proc/{left}/status").read_text()
 
 
 def read_back(node: Namespace, shaped: NodeShaping) -> list[str]:
