@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from overlaylab.inventory import Inventory
 from overlaylab.model import PlannedTrial, Variant
-from overlaylab.suite import Suite
+from overlaylab.suite import BenchmarkSpec, Suite
 
 T = TypeVar("T")
 REMOTE, LOCAL = "remote", "local"
@@ -46,24 +47,30 @@ def plan_trials(
                 if benchmark.placement != placement:
                     continue
                 for repetition in range(1, benchmark.warmups + benchmark.repetitions + 1):
-                    trials.append(
-                        PlannedTrial(
-                            block=block,
-                            position=position,
-                            variant=variant,
-                            benchmark=benchmark.name,
-                            tool=benchmark.tool,
-                            parameters=benchmark.parameters,
-                            repetition=repetition,
-                            warmup=repetition <= benchmark.warmups,
-                            placement=placement,
-                            client_node=client,
-                            server_node=server,
-                            direction=benchmark.direction,
-                        )
-                    )
+                    planned = planned_trial(benchmark, variant, block, position, (client, server))
+                    warmup = repetition <= benchmark.warmups
+                    trials.append(replace(planned, repetition=repetition, warmup=warmup))
                     position += 1
     return tuple(trials)
+
+
+def planned_trial(
+    benchmark: BenchmarkSpec, variant: Variant, block: int, position: int, nodes: tuple[str, str]
+) -> PlannedTrial:
+    """A suite's benchmark at one place of the plan, its first repetition. nodes: the client's and the server's."""
+    return PlannedTrial(
+        block=block,
+        position=position,
+        variant=variant,
+        benchmark=benchmark.name,
+        tool=benchmark.tool,
+        parameters=benchmark.parameters,
+        repetition=1,
+        placement=benchmark.placement,
+        client_node=nodes[0],
+        server_node=nodes[1],
+        direction=benchmark.direction,
+    )
 
 
 def endpoints(inventory: Inventory) -> tuple[tuple[str, str], ...]:

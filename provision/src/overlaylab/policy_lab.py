@@ -17,7 +17,7 @@ from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
-from overlaylab.plan import endpoints
+from overlaylab.plan import endpoints, planned_trial
 from overlaylab.proof import Ends, Point
 from overlaylab.runner import Runner
 from overlaylab.ssh import Node
@@ -79,28 +79,19 @@ def plan(
 ) -> tuple[PlannedTrial, ...]:
     """Blocks that hold every variant once; in each all benchmarks without and all with the rules, in random order."""
     chance = random.Random(seed)
-    client, server = endpoints(inventory)[0]
+    nodes = endpoints(inventory)[0]
     trials = []
     for block in range(1, blocks + 1):
         position = 0
         for variant in chance.sample(list(variants), len(variants)):
             for count in chance.sample([0, rules], 2):
                 for benchmark in suite.benchmarks:
-                    trials.append(
-                        PlannedTrial(
-                            block=block,
-                            position=position,
-                            variant=variant,
-                            benchmark=benchmark_name(benchmark.name, count),
-                            tool=benchmark.tool,
-                            parameters={**benchmark.parameters, RULES: count},
-                            repetition=1,
-                            placement=benchmark.placement,
-                            client_node=client,
-                            server_node=server,
-                            direction=benchmark.direction,
-                        )
+                    planned = planned_trial(benchmark, variant, block, position, nodes)
+                    name, parameters = (
+                        benchmark_name(benchmark.name, count),
+                        {**planned.parameters, RULES: count},
                     )
+                    trials.append(replace(planned, benchmark=name, parameters=parameters))
                     position += 1
     return tuple(trials)
 

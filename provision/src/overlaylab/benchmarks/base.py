@@ -19,8 +19,24 @@ CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client-to-server", "server-to-client"
 PORT = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
 
 
+SECONDS = {"type": "number", "unit": "s", "multipleOf": 1, "minimum": 1, "maximum": 86400}
+BYTES = {"type": "number", "unit": "bytes", "multipleOf": 1}
+STREAMS = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 128,
+    "description": "parallel streams, from 1 to 128",
+}
+OFFERED = {
+    "type": "number",
+    "unit": "bit/s",
+    "exclusiveMinimum": 0,
+    "description": "the UDP payload offered by all streams together, such as 100 Mbit/s",
+}
+
 PATH = "path"
 """In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole."""
+DATAGRAM = BYTES | {"type": ["number", "string"], "path": True, "pattern": f"^{PATH}$", "maximum": 65507}
 UDP_HEADERS = 28
 """Bytes of an IPv4 header without options and a UDP header."""
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PATH, PORT, Server
+from overlaylab.benchmarks.base import (
+    BYTES,
+    CLIENT_TO_SERVER,
+    DATAGRAM,
+    OFFERED,
+    PORT,
+    SECONDS,
+    STREAMS,
+    Server,
+)
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf
 
@@ -31,49 +40,26 @@ class Iperf:
         "properties": {
             "protocol": {"enum": ["tcp", "udp"]},
             "duration": {
-                "type": "number",
-                "unit": "s",
+                **SECONDS,
                 "scaled": True,
-                "multipleOf": 1,
-                "minimum": 1,
-                "maximum": 86400,
                 "description": "whole seconds, such as 10 s, TCP's slow start among them",
             },
-            "streams": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 128,
-                "description": "parallel streams, from 1 to 128",
-            },
-            "offered": {
-                "type": "number",
-                "unit": "bit/s",
-                "exclusiveMinimum": 0,
-                "description": "the UDP payload offered by all streams together, such as 1000 Mbit/s",
-            },
+            "streams": STREAMS,
+            "offered": OFFERED,
             "datagram": {
-                "type": ["number", "string"],
-                "unit": "bytes",
-                "path": True,
-                "pattern": f"^{PATH}$",
-                "multipleOf": 1,
+                **DATAGRAM,
                 "minimum": 128,  # for its own headers
-                "maximum": 65507,
                 "description": "the UDP payload of one datagram, such as 1470 bytes, iperf's own; path: the largest that the overlay carries whole",
             },
             "length": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 128,
                 "maximum": 1048576,
                 "default": 131072,
                 "description": "what TCP is given at once, such as 128 KiB",
             },
             "mss": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 88,  # Linux's TCP_MIN_MSS
                 "maximum": 32767,  # Linux's MAX_TCP_WINDOW
                 "description": "TCP's largest segment, without headers, such as 1358 bytes; left out, the path's",

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PATH, PORT, SERVER_TO_CLIENT, Server
+from overlaylab.benchmarks.base import (
+    BYTES,
+    CLIENT_TO_SERVER,
+    DATAGRAM,
+    OFFERED,
+    PORT,
+    SECONDS,
+    SERVER_TO_CLIENT,
+    STREAMS,
+    Server,
+)
 from overlaylab.model import JSON
 from overlaylab.parsers import iperf3
 
@@ -23,48 +33,25 @@ class Iperf3:
         "properties": {
             "protocol": {"enum": ["tcp", "udp"]},
             "duration": {
-                "type": "number",
-                "unit": "s",
+                **SECONDS,
                 "scaled": True,
-                "multipleOf": 1,
-                "minimum": 1,
-                "maximum": 86400,
                 "description": "whole seconds that count, such as 5 s",
             },
             "omit": {
-                "type": "number",
-                "unit": "s",
-                "multipleOf": 1,
+                **SECONDS,
                 "minimum": 0,
                 "maximum": 60,
                 "description": "whole seconds before them that do not count, such as 1 s",
             },
-            "streams": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 128,
-                "description": "parallel streams, from 1 to 128",
-            },
-            "offered": {
-                "type": "number",
-                "unit": "bit/s",
-                "exclusiveMinimum": 0,
-                "description": "the UDP payload offered by all streams together, such as 100 Mbit/s",
-            },
+            "streams": STREAMS,
+            "offered": OFFERED,
             "datagram": {
-                "type": ["number", "string"],
-                "unit": "bytes",
-                "path": True,
-                "pattern": f"^{PATH}$",
-                "multipleOf": 1,
+                **DATAGRAM,
                 "minimum": 16,
-                "maximum": 65507,
                 "description": "the UDP payload of one datagram, such as 1448 bytes; path: the largest that the overlay carries whole",
             },
             "length": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 128,
                 "maximum": 1048576,
                 "default": 131072,
@@ -72,9 +59,7 @@ class Iperf3:
                 "whole ones, so it is the step of TCP goodput",
             },
             "mss": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 88,  # Linux's TCP_MIN_MSS
                 "maximum": 9216,  # iperf's MAX_MSS
                 "description": "TCP's largest segment, without headers, such as 1358 bytes; left out, the path's",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
+from overlaylab.benchmarks.base import BYTES, CLIENT_TO_SERVER, PORT, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import netperf
 
@@ -34,17 +34,13 @@ class Netperf:
                 "description": "the number of requests, one after the other, such as 50000",
             },
             "request": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 1,
                 "maximum": 1048576,
                 "description": "the size of a request, such as 300 bytes",
             },
             "response": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 1,
                 "maximum": 1048576,
                 "description": "the size of an answer, such as 300 bytes; left out, the request's",

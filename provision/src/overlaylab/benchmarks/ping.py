@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER
+from overlaylab.benchmarks.base import BYTES, CLIENT_TO_SERVER
 from overlaylab.model import JSON
 from overlaylab.parsers import ping
 
@@ -36,9 +36,7 @@ class Ping:
                 "description": "the time between two requests, such as 20 ms",
             },
             "payload": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 # ping needs 16 bytes of payload to put the time of sending in.
                 "minimum": 16,
                 "maximum": 65507,

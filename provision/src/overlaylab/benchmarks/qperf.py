@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
+from overlaylab.benchmarks.base import BYTES, CLIENT_TO_SERVER, PORT, SECONDS, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import qperf
 
@@ -26,18 +26,12 @@ class Qperf:
         "properties": {
             "test": {"enum": ["tcp_bw", "tcp_lat", "udp_bw", "udp_lat", "conf"]},
             "duration": {
-                "type": "number",
-                "unit": "s",
+                **SECONDS,
                 "scaled": True,
-                "multipleOf": 1,
-                "minimum": 1,
-                "maximum": 86400,
                 "description": "whole seconds, such as 2 s, which is qperf's own default",
             },
             "message": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 1,
                 "maximum": 1073741824,
                 "description": "the size of one message, such as 64 KiB, qperf's own for tcp_bw; 32 KiB for udp_bw",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from overlaylab.benchmarks.base import CLIENT_TO_SERVER, PORT, Server
+from overlaylab.benchmarks.base import BYTES, CLIENT_TO_SERVER, PORT, SECONDS, Server
 from overlaylab.model import JSON
 from overlaylab.parsers import sockperf
 
@@ -38,11 +38,8 @@ class Sockperf:
         "properties": {
             "protocol": {"enum": ["udp", "tcp"]},
             "duration": {
-                "type": "number",
-                "unit": "s",
+                **SECONDS,
                 "scaled": True,
-                "multipleOf": 1,
-                "minimum": 1,
                 "maximum": 3600,
                 "description": "whole seconds, such as 10 s",
             },
@@ -53,9 +50,7 @@ class Sockperf:
                 "description": "how many messages are sent each second, such as 1000",
             },
             "message": {
-                "type": "number",
-                "unit": "bytes",
-                "multipleOf": 1,
+                **BYTES,
                 "minimum": 14,  # sockperf's own header
                 "maximum": 65507,
                 "description": "the size of a message and of its answer, such as 64 bytes",
