@@ -1,6 +1,7 @@
 """Nodes as system containers: made, put into their clean state, entered and removed."""
 
 import asyncio
+import fcntl
 import json
 from dataclasses import dataclass, field
 
@@ -152,6 +153,20 @@ def made(provider: Lxc, machine: Machine, *running: str, **changed) -> Lxc:
 
 
 # -- making ---------------------------------------------------------------------------------------------
+
+
+async def test_two_clusters_are_not_made_at_once(make, machine, own_cache) -> None:
+    """They would be given the same addresses."""
+    provider = make()
+    (own_cache / "clusters").mkdir(exist_ok=True)
+    with (own_cache / "clusters" / "lxc.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        making = asyncio.create_task(provider.up())
+        await asyncio.sleep(0.5)
+        assert machine.verbs == []
+        assert "another cluster of containers is being made; waiting for it" in provider.said
+    await making
+    assert machine.verbs[-1] == "freeze"
 
 
 async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants) -> None:
