@@ -47,6 +47,7 @@ class Lab:
             "RUN",
             "SUITE",
             "CLUSTER",
+            "FRESH",
             "PROVIDER",
             "PROFILES",
             "OVERLAYS",
