@@ -14,6 +14,7 @@ from typing import Any
 
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.model import JSON, PlannedTrial, Sample
+from overlaylab.plan import LOCAL
 
 USER_HZ = 100
 """Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5))."""
@@ -32,6 +33,7 @@ METRICS = frozenset(
         "steal",
     )
 )
+"""What is stored beside a trial's own values."""
 
 States = Mapping[str, Mapping[str, Any]]
 """{node: {"before": its state, "after": its state}}, as `proof.states_around` gives them."""
@@ -58,9 +60,8 @@ def work(trial: PlannedTrial, measured: Iterable[Sample]) -> Work:
     goodput, latency = found.get("goodput"), found.get("latency_one_way")
     transactions = trial.parameters.get("transactions")
     if transactions is None and latency:
-        transactions = seconds / (
-            2 * latency
-        )  # qperf's tests of latency ask again as soon as they are answered
+        # qperf's tests of latency ask again as soon as they are answered.
+        transactions = seconds / (2 * latency)
     return Work(None if goodput is None else goodput / 8 * seconds, transactions)
 
 
@@ -93,10 +94,13 @@ def samples(done: Work, states: States, machine: Mapping[str, float], accelerato
 def traffic(
     measured: Iterable[Sample], states: States, sender: str, duration: float, trial: PlannedTrial
 ) -> list[Sample]:
-    """packet_rate: what the sender's underlay interface sent per second of the trial, in which it did `duration`.
+    """packet_rate: what the sender's underlay interface sent per second of the trial; duration: seconds.
 
     retransmits, where the trial used TCP and its tool counts none: segments that the endpoints' kernels sent again.
+    Nothing of a trial within one node: it sends nothing on the underlay, and its second endpoint is not counted.
     """
+    if trial.placement == LOCAL:
+        return []
     found = []
     packets = _gained(states[sender], "tx_packets")
     if packets is not None and duration > 0:
@@ -121,7 +125,10 @@ def machine_used(before: Mapping[str, float], after: Mapping[str, float]) -> dic
 
 
 def _in_nodes(states: States) -> float | None:
-    """CPU seconds of all nodes together, without those of reading their states; None where a node does not tell, or was booted meanwhile."""
+    """CPU seconds of all nodes together, without those of reading their states.
+
+    None where a node does not tell, or was booted meanwhile.
+    """
     ticks = [_ticks(state, BUSY) for state in states.values()]
     return None if None in ticks else sum(value for value in ticks if value is not None) / USER_HZ
 

@@ -1,12 +1,13 @@
-"""One run at a time per cluster."""
+"""One run at a time per cluster, and one command at a time at what clusters share."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 
 from overlaylab import paths
@@ -45,6 +46,25 @@ def cluster_lock(cluster: str, purpose: str) -> Iterator[None]:
         file.flush()
         yield
         file.truncate(0)
+
+
+@contextlib.asynccontextmanager
+async def turn(name: str, say: Callable[[str], None], waiting: str) -> AsyncIterator[None]:
+    """Hold the lock of that name once nobody else of this cache folder does; `waiting` is said where it takes a while."""
+    path = paths.cache() / "clusters" / f"{name}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as file:
+        told = False
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not told:
+                    say(waiting)
+                told = True
+            await asyncio.sleep(0.2)
+        yield
 
 
 def _owner(text: str) -> str:

@@ -161,11 +161,7 @@ def read_overlay(path: Path) -> Overlay:
             ) from None
     modes = {
         key: Mode(
-            key,
-            value["mode"],
-            value["encrypted"],
-            value["arguments"],
-            value["family"],
+            *(key, value["mode"], value["encrypted"], value["arguments"], value["family"]),
             value["header_bytes"],
             Wire(**value["wire"]),
             tuple(value.get("features", ())),

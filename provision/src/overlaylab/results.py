@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
-from overlaylab import database
+from overlaylab import cost, database
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.design import Rules, rules_of
 from overlaylab.errors import UserError
@@ -28,8 +28,8 @@ STEP_TOLERANCE = 1.05
 COMPARED_UNITS = ("bit/s", "s", "1/s")
 """Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 
-UNPRINTED = ("machine_cpu_per_gigabyte", "machine_cpu_per_transaction", "packet_rate", "steal")
-"""Costs that are stored, exported and drawn, and would make a table of their own under each benchmark."""
+UNPRINTED = tuple(sorted(name for name in cost.METRICS if not name.startswith("cpu_")))
+"""Costs that are stored and exported, and would make a table of their own under each benchmark."""
 
 HeaderBytes = Callable[[Variant], int | None]
 

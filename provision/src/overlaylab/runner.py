@@ -240,7 +240,9 @@ class Runner:
         except ParseError as error:
             status, reason = "failed", str(error)
         states = proof.states_around(ends, before, after, on_server)
-        sender = server if trial.direction == benchmarks.SERVER_TO_CLIENT else client
+        sender, receiver = (
+            (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
+        )
         if samples:
             samples += (
                 *cost.samples(cost.work(trial, samples), states, machine, self.provider.accelerator),
@@ -253,15 +255,11 @@ class Runner:
             *proof.judge_health(ends, states),
         ]
         # Plain traffic that a NIC segments passes the qdisc in super-packets, which it counts rightly and the
-        # receiver's NIC does not.
-        # What stays within a node passes none.
+        # receiver's NIC does not. What stays within a node passes no qdisc.
         if not ends.local and (
             self.shaper.profile.segmented
             or (self.shaper.profile.tunnels_segmented and ends.mode.header_bytes)
         ):
-            sender, receiver = (
-                (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
-            )
             around = [states[node.name][when] for node in (sender, receiver) for when in ("before", "after")]
             accounting = evidence.judge_accounting(sender.name, *around)
             if accounting:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from ipaddress import IPv4Interface
 from pathlib import Path
+
+import pytest
 
 from overlaylab.inventory import Inventory, InventoryNode
 
@@ -94,6 +98,18 @@ class Namespace:
                     os.kill(int(process.name), signal.SIGKILL)
         self._holder.kill()
         self._holder.wait()
+
+
+def namespace(*programs: str) -> Iterator[Namespace]:
+    """For fixtures: a namespace with these programs in reach. Making one takes root, and nobody else's test fails."""
+    if os.geteuid() != 0:
+        pytest.skip("makes a network namespace, which takes root")
+    missing = [name for name in ("unshare", "nsenter", "ip", *programs) if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"takes {', '.join(missing)}: ./task setup installs them")
+    made = Namespace()
+    yield made
+    made.close()
 
 
 def _identity(process: str) -> list[int]:

@@ -91,6 +91,11 @@ def test_packets_are_the_senders() -> None:
     assert cost.traffic([], STATES, "node2", 2.0, TRIAL) == []
 
 
+def test_what_stays_within_a_node_has_no_traffic_on_the_underlay() -> None:
+    states = {"node1": state({}, {}, tx_packets=(10, 14), tcp_retransmits=(3, 5))}
+    assert cost.traffic([], states, "node1", 2.0, replace(TRIAL, placement="local")) == []
+
+
 def test_segments_sent_again_are_the_kernels_where_a_tool_counts_none() -> None:
     states = {name: state({}, {}, tcp_retransmits=(3, 5)) for name in ("node1", "node2")}
     assert told(cost.traffic([], states, "node1", 2.0, TRIAL)) == {"retransmits": 4}

@@ -1,7 +1,6 @@
 """Docker on a node: asking it, what a reset takes away of it, and asking a container behind DNAT."""
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from types import ModuleType
 
 import pytest
 import yaml
-from lab_builders import Namespace
+from lab_builders import Namespace, namespace
 from lab_scripts import script
 
 from overlaylab import overlays
@@ -154,14 +153,7 @@ def test_ipsec_policies_are_known_by_dockers_mark(traces):
 
 @pytest.fixture
 def node():
-    if os.geteuid() != 0:
-        pytest.skip("makes a network namespace, which takes root")
-    missing = [name for name in ("unshare", "nsenter", "ip") if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"takes {', '.join(missing)}")
-    namespace = Namespace()
-    yield namespace
-    namespace.close()
+    yield from namespace()
 
 
 PROBE = f"{sys.executable} -ES {BRIDGE / 'overlay-probe'}"

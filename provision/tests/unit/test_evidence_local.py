@@ -1,11 +1,10 @@
 """Proof within one node: reading what two endpoints of a node say, judging it, and both on real namespaces."""
 
 import json
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from lab_builders import Namespace
+from lab_builders import Namespace, namespace
 from lab_captures import PAYLOAD, echo, ip, pcap, pinged_back, udp
 
 from overlaylab import evidence_local, overlays
@@ -178,12 +177,9 @@ OURS = ("10.9.0.1", "10.9.0.2")
 
 @pytest.fixture
 def node() -> Iterator[Namespace]:
-    if not shutil.which("tcpdump"):
-        pytest.skip("takes tcpdump")
-    made = Namespace()
-    made.sh(WITHIN)
-    yield made
-    made.close()
+    for made in namespace("tcpdump", "ping"):
+        made.sh(WITHIN)
+        yield made
 
 
 def probed(node: Namespace, mtu: int) -> Probe:

@@ -32,6 +32,9 @@ ATTACHED = {
 }  # fmt: skip
 
 
+DAEMONS = [name for name, (*_, words) in ATTACHED.items() if words]
+
+
 class Start(Scripts):
     """A role's overlay-start with the files that it sources, on a node where the overlay runs."""
 
@@ -104,9 +107,8 @@ def test_one_that_is_there_is_left_alone(start: Start) -> None:
     assert not [call for call in start.calls if call.startswith("ADD ")]
 
 
+@pytest.mark.parametrize("start", DAEMONS, indirect=True)
 def test_where_the_overlay_does_not_run_that_is_said(start: Start) -> None:
-    if start.words is None:
-        pytest.skip("has no daemon")
     start.tool("systemctl", "exit 3")
     done = start.second()
     assert done.returncode == 1

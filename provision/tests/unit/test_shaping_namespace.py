@@ -1,7 +1,6 @@
 """The scripts that shape a node, run for real in a network namespace of this test's own."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -10,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lab_builders import Namespace, inventory
+from lab_builders import Namespace, inventory, namespace
 from lab_fakes import Completed, FakeNodes
 
 from overlaylab import (
@@ -48,20 +47,13 @@ def told(name: str, **changes) -> NodeShaping:
 
 @pytest.fixture
 def node():
-    if os.geteuid() != 0:
-        pytest.skip("makes a network namespace, which takes root")
-    missing = [name for name in ("unshare", "nsenter", "ip", "tc", "ethtool") if not shutil.which(name)]
-    if missing:
-        pytest.skip(f"takes {', '.join(missing)}")
-    namespace = Namespace()
-    yield namespace
-    namespace.close()
+    yield from namespace("tc", "ethtool", "tcpdump", "ping")
 
 
 def test_closing_a_namespace_ends_what_a_failed_test_has_left_in_it(node: Namespace) -> None:
-    namespace = Namespace()
-    left = int(namespace.sh("setsid sleep 100 >/dev/null 2>&1 & echo $!"))
-    namespace.close()
+    other = Namespace()
+    left = int(other.sh("setsid sleep 100 >/dev/null 2>&1 & echo $!"))
+    other.close()
     assert not Path(f"/proc/{left}").exists() or "(zombie)" in Path(f"/proc/{left}/status").read_text()
 
 
@@ -426,8 +418,6 @@ chmod +x /usr/local/lib/overlaylab/overlay-*
     ],
 )
 def test_a_probe_sees_every_ping_on_the_wire(node: Namespace, address, mtu, received, over, bare) -> None:
-    if not shutil.which("tcpdump"):
-        pytest.skip("takes tcpdump")
     node.sh(ENDPOINT)
     mode = overlays.load("host").modes["host"]
     probe = evidence.read_probe(

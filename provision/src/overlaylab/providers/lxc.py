@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import shutil
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from overlaylab import host, image, lxc_box, overlays, paths
+from overlaylab import host, image, lock, lxc_box, overlays, paths
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory, InventoryNode, write_inventory
@@ -176,7 +175,8 @@ class Lxc(NotedNodes):
             )
         if self._state():
             await self.remove_nodes()
-        async with _alone(self.say):
+        # Each takes addresses that no container has yet, until it has its own.
+        async with lock.turn("lxc", self.say, "another cluster of containers is being made; waiting for it"):
             await self._make()
 
     async def _make(self) -> None:
@@ -370,25 +370,6 @@ class Lxc(NotedNodes):
 
     async def leave(self) -> None:
         self.nodes.drop()
-
-
-@contextlib.asynccontextmanager
-async def _alone(say: Say) -> AsyncIterator[None]:
-    """One cluster is made at a time: each takes addresses that no container has yet, until it has its own."""
-    path = paths.cache() / "clusters" / "lxc.lock"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        told = False
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not told:
-                    say("another cluster of containers is being made; waiting for it")
-                told = True
-            await asyncio.sleep(0.2)
-        yield
 
 
 async def _listens(address: str, port: int) -> bool:
