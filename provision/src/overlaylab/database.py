@@ -10,6 +10,7 @@ import csv
 import hashlib
 import os
 import sqlite3
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,8 @@ APPLICATION_ID = int.from_bytes(b"olab", "big")
 """In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it."""
 MIGRATIONS = paths.DB / "migrations"
 PUBLISHED = paths.DB / "published.csv"
+BESIDE_PUBLISHED = {"published_flaw": "published_flaws.csv", "published_precision": "published_precision.csv"}
+"""View (and, with an underscore, table) to the file in `db` that it holds."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ def open_database(
             if writable:
                 heal(db, path)
                 migrate(db, path, version, known)
-                load_published(db, published)
+                load_file(db, "published", published)
+                for name, file in BESIDE_PUBLISHED.items():
+                    load_file(db, name, paths.DB / file)
         return db
     except BaseException:
         db.close()
@@ -174,15 +179,21 @@ def to_plain_file(db: sqlite3.Connection, *, patience: float) -> bool:
     patience: seconds to wait for that other one. The file then stays in WAL mode, which loses nothing and
     can be read; the next opening tries again.
     """
-    with without_waiting(db, patience):
-        return db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete"
-    return False
+    deadline = time.monotonic() + patience
+    while True:
+        # SQLite never waits for this lock, whatever its busy_timeout.
+        with without_waiting(db):
+            if db.execute("PRAGMA journal_mode = DELETE").fetchone()[0] == "delete":
+                return True
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(0.05)
 
 
 @contextlib.contextmanager
-def without_waiting(db: sqlite3.Connection, patience: float = 0) -> Iterator[None]:
-    """Drop what cannot be done now, within patience seconds: somebody else is at work, or the disk is full."""
-    db.execute(f"PRAGMA busy_timeout = {int(patience * 1000)}")
+def without_waiting(db: sqlite3.Connection) -> Iterator[None]:
+    """Drop what cannot be done now: somebody else is at work, or the disk is full."""
+    db.execute("PRAGMA busy_timeout = 0")
     try:
         yield
     except sqlite3.OperationalError as error:
@@ -207,6 +218,24 @@ def transaction(db: sqlite3.Connection, path: Path) -> Iterator[sqlite3.Connecti
             if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
+
+
+@contextlib.contextmanager
+def soon(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit without waiting for the disk, in WAL mode: the next commit that waits brings this one along.
+
+    The log is one file, written in order, so a power cut may lose the end of it and never what lies before
+    (https://www.sqlite.org/pragma.html#pragma_synchronous).
+    """
+    (full,) = db.execute("SELECT synchronous = 2 FROM pragma_synchronous").fetchone()
+    if not full or db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        yield
+        return
+    db.execute("PRAGMA synchronous = NORMAL")
+    try:
+        yield
+    finally:
+        db.execute("PRAGMA synchronous = FULL")
 
 
 def migrate(db: sqlite3.Connection, path: Path, version: int, known: list[Migration]) -> None:
@@ -258,20 +287,22 @@ def backup(db: sqlite3.Connection, path: Path, version: int) -> Path:
     return copy
 
 
-def load_published(db: sqlite3.Connection, file: Path) -> None:
-    """Bring the table of published numbers to the file's state, where the file changed."""
+def load_file(db: sqlite3.Connection, name: str, file: Path) -> None:
+    """Bring a table of published numbers, or of what is known of them, to its file's state, where that changed."""
+    columns = [row["name"] for row in db.execute(f"PRAGMA table_info(_{name})")]
+    if not columns:
+        return  # a schema of before it
     content = file.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    known = db.execute("SELECT sha256 FROM _loaded WHERE name = 'published'").fetchone()
+    known = db.execute("SELECT sha256 FROM _loaded WHERE name = ?", (name,)).fetchone()
     if known and known["sha256"] == digest:
         return
-    columns = [row["name"] for row in db.execute("PRAGMA table_info(_published)")]
     rows = list(csv.DictReader(content.decode().splitlines()))
     with transaction(db, file):
-        db.execute("DELETE FROM _published")
+        db.execute(f"DELETE FROM _{name}")
         db.executemany(
-            f"INSERT INTO _published ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
+            f"INSERT INTO _{name} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})",
             # An empty cell is unknown, not an empty text.
             ([line, *(row[c] or None for c in columns[1:])] for line, row in enumerate(rows, start=2)),
         )
-        db.execute("INSERT OR REPLACE INTO _loaded VALUES ('published', ?, ?)", (digest, now()))
+        db.execute("INSERT OR REPLACE INTO _loaded VALUES (?, ?, ?)", (name, digest, now()))

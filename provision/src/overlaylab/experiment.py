@@ -11,13 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import design, host, overlays, profile, progress, requirements, selection
+from overlaylab import design, host, overlays, profile, progress, reassembly, requirements, selection
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.overlay_ranges import check_ranges
-from overlaylab.plan import HOST, endpoints, is_fresh, overhead_key, plan_trials, with_host
+from overlaylab.plan import HOST, cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 
@@ -306,6 +306,11 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
     """From the trials' own durations and what a cell took around them on this machine before."""
     inside = sum(benchmarks.load(t.tool).duration(t.parameters) for t in trials)
     between = len({(t.client_node, t.server_node) for t in trials}) or 1
+    waiting = sum(
+        reassembly.expected([trial for _, trial in between_two], request.profile)
+        for cell in cells(list(enumerate(trials)))
+        for _, between_two in pairs(cell)
+    )
     around = (
         PROOF
         + PROOF_PAIR * (between - 1)
@@ -315,7 +320,7 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
     around += anew * sum(_boot_and_converge(v, accelerator) for v in request.variants)
     nodes = clusters.load_cluster(request.cluster).nodes if request.inventory is None else ()
     return Estimate(
-        seconds=inside + around,
+        seconds=inside + waiting + around,
         memory=sum(node.memory_mib for node in nodes) * 2**20,
         disk=len(nodes) * (len(request.variants) + 1) * SNAPSHOT_BYTES,
     )

@@ -6,19 +6,16 @@ them, overlays and modes from the roles.
 
 from __future__ import annotations
 
-import json
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from overlaylab import overlays, paths, profile_checks, results
-from overlaylab.benchmarks import base as benchmarks
+from overlaylab import overlays, paths, results
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
-from overlaylab.fidelity import NOT_MEASURED, Lab, Load, Verdict, judge, load_of
-from overlaylab.inference import MEDIAN_TAKES, Interval, median_ratio
+from overlaylab.fidelity import NOT_MEASURED, Lab, Verdict, judge
+from overlaylab.fidelity_run import METRICS, as_printed, lab_of, of_one_zone
+from overlaylab.inference import MEDIAN_TAKES, Interval
 from overlaylab.model import Variant
-from overlaylab.plan import HOST
 from overlaylab.profile import Profile, load_profile
 from overlaylab.published_precision import flaws_of, published_interval
 from overlaylab.results_published import Pair, pairs
@@ -27,10 +24,6 @@ from overlaylab.theory import ratio_theory
 
 Tier = tuple[str, str | None]
 """(cloud, instance), as in the published rows."""
-
-METRICS = ("goodput", "latency_one_way")
-CHECKS = {"goodput": ("goodput",), "latency_one_way": ("rtt-baseline", "rtt-idle")}
-"""Checks of a profile without which a metric is not the tier's."""
 
 
 @dataclass(frozen=True)
@@ -160,8 +153,7 @@ class Runs:
         if run_id not in self._reports:
             self._reports[run_id] = results.report(self.store, run_id, self.headers)
         report = self._reports[run_id]
-        record = report.run.record
-        if len(set(record.zones.values())) > 1:
+        if not of_one_zone(report):
             return None, False
         candidates = [
             (table, row)
@@ -173,55 +165,7 @@ class Runs:
         candidates.sort(key=lambda found: not any(tool.startswith(pair.tool) for tool in found[0].tools))
         if not candidates:
             return None, False
-        table, row = candidates[0]
-        load = self._load(run_id, table.benchmark, row.variant)
-        lab = Lab(
-            accelerator=record.accelerator,
-            ratio=row.ratio.median,
-            n=row.ratio.n,
-            interval=median_ratio(row.ratio.blocks, row.ratio.step),
-            headers=row.theory,
-            load=load,
-            host_load=self._load(run_id, table.benchmark, Variant(HOST)),
-            not_in_force=_not_in_force(report, pair.metric, load),
-        )
-        changed = "_mtu=" in (record.arguments.get("arguments") or "")
-        return lab, pair.mtu is not None or not changed
-
-    def _load(self, run_id: str, benchmark: str, variant: Variant) -> Load | None:
-        """The busier node's, median over the trials; None where the counters were not kept."""
-        rows = self.store.db.execute(
-            "SELECT tool, parameters, node_state FROM trial WHERE run_id = ? AND benchmark = ? AND overlay = ?"
-            " AND mode IS ? AND encrypted = ? AND status = 'ok' AND NOT warmup",
-            (run_id, benchmark, variant.overlay, variant.mode, variant.encrypted),
-        )
-        busier = []
-        for row in rows:
-            seconds = benchmarks.load(row["tool"]).duration(json.loads(row["parameters"]))
-            loads = [
-                load_of(s["before"], s["after"], seconds) for s in json.loads(row["node_state"]).values()
-            ]
-            known = [load for load in loads if load]
-            if known:
-                busier.append(min(known, key=lambda load: load.share))
-        if not busier:
-            return None
-        cpus = busier[0].cpus
-        return Load(statistics.median(load.share for load in busier) * cpus, cpus)
-
-
-def _not_in_force(report: results.Report, metric: str, load: Load | None) -> str | None:
-    """What the accelerator could not carry of the tier, as the run's own checks say."""
-    missed = [check for check in report.checks if check["verdict"] == "not-applicable"]
-    for name in CHECKS[metric]:
-        for check in missed:
-            if check["name"] == name:
-                measured = profile_checks.show(check["measured"], check["unit"])
-                return f"the tier is not in force: {name} {measured}, {check['reason']}"
-    fewer = [check for check in missed if check["name"] == "vcpus"]
-    if fewer and load and load.bound:
-        return f"CPU-bound, and {fewer[0]['reason']}"
-    return None
+        return lab_of(self.store, report, *candidates[0]), as_printed(report, pair)
 
 
 def lines(

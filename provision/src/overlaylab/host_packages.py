@@ -47,8 +47,33 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 """What each package is for: said to the operator before sudo is used."""
 
 CONTAINERS = "system containers"
-OPTIONAL: dict[str, tuple[str, ...]] = {CONTAINERS: ("lxc", "vagrant-lxc")}
-"""Groups that only one provider needs: asked for by name, never missed by anybody else."""
+VIEWER = "the viewer"
+SCREENLESS = "running the viewer without a screen"
+BROWSER = "testing the viewer's page in a current browser"
+OPTIONAL: dict[str, tuple[str, ...]] = {
+    CONTAINERS: ("lxc", "vagrant-lxc"),
+    VIEWER: (
+        # What Electron is linked against; https://www.electronjs.org/docs/latest/development/build-instructions-linux
+        "libgtk-3-0",
+        "libnss3",
+        "libasound2",
+        "libgbm1",
+        "libatk-bridge2.0-0",
+        "libcups2",
+        "libdrm2",
+        "libxkbcommon0",
+        "libxcomposite1",
+        "libxdamage1",
+        "libxrandr2",
+        "libxfixes3",
+        "libpango-1.0-0",
+        "libcairo2",
+        "squashfs-tools",
+    ),
+    SCREENLESS: ("xvfb",),
+    BROWSER: ("chromium",),
+}
+"""Groups that not everybody needs: asked for by name, never missed by anybody else."""
 
 PROGRAMS = (
     "qemu-system-x86_64",
@@ -75,16 +100,29 @@ PROGRAMS = (
 )
 """What has to be in the path on a system without apt, where packages have other names."""
 
-OPTIONAL_PROGRAMS: dict[str, tuple[str, ...]] = {CONTAINERS: ("lxc-create", "lxc-start", "redir")}
-"""PROGRAMS of the groups in OPTIONAL."""
+OPTIONAL_PROGRAMS: dict[str, tuple[str, ...]] = {
+    CONTAINERS: ("lxc-create", "lxc-start", "redir"),
+    VIEWER: ("unsquashfs",),
+    SCREENLESS: ("Xvfb",),
+    BROWSER: ("chromium",),
+}
+"""PROGRAMS of the groups in OPTIONAL; libraries are no programs, and say themselves that they are missing."""
 
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-def names(groups: Iterable[str] = ()) -> tuple[str, ...]:
-    """Every package by name, with those of these optional groups."""
-    wanted = [*PACKAGES.values(), *(OPTIONAL[group] for group in groups)]
-    return tuple(name for group in wanted for name in group)
+def names(groups: Iterable[str] = (), *, alone: bool = False) -> tuple[str, ...]:
+    """Every package by name, with those of these optional groups; `alone`: only those of these."""
+    wanted = [*(() if alone else PACKAGES.values()), *(OPTIONAL[group] for group in groups)]
+    return tuple(dict.fromkeys(name for group in wanted for name in group))
+
+
+def renamed(name: str) -> str:
+    """What a library of that name is called since Debian 13 and Ubuntu 24.04, where its times became wider.
+
+    https://wiki.debian.org/ReleaseGoals/64bit-time; not every library was renamed.
+    """
+    return f"{name}t64"
 
 
 def find_program(name: str) -> str | None:
@@ -103,40 +141,46 @@ def parse_installed(listing: str) -> set[str]:
     return {pair[0] for pair in pairs if len(pair) == 2 and pair[1] == "installed"}
 
 
-def missing(groups: Collection[str] = ()) -> list[str]:
+def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
     """Packages that are not installed, in the order of PACKAGES; no network, about 20 ms.
 
-    groups: those of OPTIONAL that are needed too.
+    groups: those of OPTIONAL that are needed too; `alone`: nothing else is.
     Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
     """
     if not uses_apt():
-        programs = [*PROGRAMS, *(name for group in groups for name in OPTIONAL_PROGRAMS[group])]
+        programs = [] if alone else [*PROGRAMS]
+        programs += [name for group in groups for name in OPTIONAL_PROGRAMS[group]]
         absent = [name for name in programs if find_program(name) is None]
         if absent:
             raise UserError(
                 f"system {system_name()}",
                 "must be Debian or Ubuntu, or have these programs: " + ", ".join(programs),
                 seen="missing " + ", ".join(absent),
-                fix="Install them (and the Vagrant plugin vagrant-libvirt) with your package manager",
+                fix="Install them"
+                + ("" if alone else " (and the Vagrant plugin vagrant-libvirt)")
+                + " with your package manager",
             )
         return []
+    wanted = names(groups, alone=alone)
+    libraries = [renamed(name) for name in wanted if name.startswith("lib")]
     # One query with all names; it exits with 1 when one is unknown, and still lists the others.
     listing = subprocess.run(
-        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *names(groups)],
+        ["dpkg-query", "--show", "--showformat=${Package} ${db:Status-Status}\n", *wanted, *libraries],
         capture_output=True,
         text=True,
         check=False,
     )
     installed = parse_installed(listing.stdout)
-    return [name for name in names(groups) if name not in installed]
+    return [name for name in wanted if not installed & {name, renamed(name)}]
 
 
 def describe(packages: Iterable[str]) -> str:
     """``virtual machines: qemu-utils, tini; images: packer``."""
-    wanted = set(packages)
-    groups = {
-        use: [name for name in group if name in wanted] for use, group in {**PACKAGES, **OPTIONAL}.items()
-    }
+    left = set(packages)
+    groups = {}
+    for use, group in {**PACKAGES, **OPTIONAL}.items():
+        groups[use] = [name for name in group if name in left]
+        left.difference_update(group)
     return "; ".join(f"{use}: {', '.join(group)}" for use, group in groups.items() if group)
 
 
@@ -156,7 +200,7 @@ def install(packages: list[str]) -> None:
     # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
     run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
     done = run_as_root(
-        [*apt, "--yes", "--no-install-recommends", "install", *packages],
+        [*apt, "--yes", "--no-install-recommends", "install", *_as_called_here(packages)],
         "installing them with apt-get install --no-install-recommends",
     )
     if done.returncode != 0:
@@ -167,6 +211,19 @@ def install(packages: list[str]) -> None:
             fix="Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
             "then type `./task setup` again; what is installed by then is kept",
         )
+
+
+def _as_called_here(packages: list[str]) -> list[str]:
+    """The same packages by the names that this system's lists have for them."""
+    libraries = {renamed(name) for name in packages if name in OPTIONAL[VIEWER] and name.startswith("lib")}
+    if not libraries:
+        return packages
+    # One line for each version of each name that is known, "name | version | source".
+    listing = subprocess.run(
+        ["apt-cache", "madison", *libraries], capture_output=True, text=True, check=False
+    )
+    known = {line.partition("|")[0].strip() for line in listing.stdout.splitlines()}
+    return [renamed(name) if renamed(name) in known & libraries else name for name in packages]
 
 
 def system_name(os_release: Path = Path("/etc/os-release")) -> str:

@@ -1,7 +1,8 @@
 """Files of other programs as finished runs of origin ``imported``: iperf3's JSON report, flent's data files.
 
 A file becomes one run of one block. What the file does not say is not made up: the overlay is what the caller names,
-else ``unknown``. Readers are pure (``imported_iperf3``, ``imported_flent``) and raise ParseError.
+else ``unknown``; how the CPUs ran, the caller has to say. Readers are pure (``imported_iperf3``, ``imported_flent``)
+and raise ParseError.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab import imported_flent, imported_iperf3
@@ -22,6 +23,7 @@ from overlaylab.imported_base import Measured, number
 from overlaylab.model import PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.parsers import ParseError
 from overlaylab.plan import HOST
+from overlaylab.results_table import ACCELERATORS
 from overlaylab.store import Store
 
 LARGEST = 256 * 1024 * 1024
@@ -44,8 +46,8 @@ class File:
 class About:
     """What the caller says of all the files, because they do not."""
 
-    variant: Variant = field(default_factory=lambda: Variant(UNKNOWN))
-    accelerator: str = "bare"
+    variant: Variant
+    accelerator: str
     machine: str | None = None
 
 
@@ -58,6 +60,18 @@ def variant(overlay: str | None, encrypted: bool) -> Variant:
             fix="./task lab:all DRY_RUN=1 MODES=all prints all names.",
         )  # fmt: skip
     return Variant(name, mode or None, encrypted)
+
+
+def accelerator(name: str | None) -> str:
+    """What ACCELERATOR= names. UserError for none: no file says it, and every result carries it."""
+    if name not in ACCELERATORS:
+        raise UserError(
+            "ACCELERATOR", "must say how the CPUs of the hosts that were measured ran, because no file says it",
+            seen=name or None,
+            fix="ACCELERATOR=bare is the hosts' own CPUs, kvm VMs that use them, tcg emulated ones, shared-kernel"
+            " containers on one machine.",
+        )  # fmt: skip
+    return name
 
 
 def read(path: Path) -> File:

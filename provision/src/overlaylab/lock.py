@@ -9,6 +9,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 from overlaylab import paths
 from overlaylab.errors import UserError
@@ -46,6 +47,31 @@ def cluster_lock(cluster: str, purpose: str) -> Iterator[None]:
         file.flush()
         yield
         file.truncate(0)
+
+
+def is_held(cluster: str) -> bool:
+    """Whether another process of this cache folder holds the cluster's lock right now."""
+    try:
+        with (paths.cache() / "clusters" / cluster / "lock").open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except (OSError, ValueError):
+        return False  # nobody here ever used it
+    return False
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Hold that folder, which is made where it is missing, against other commands that do the same; waits its turn."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # A folder can be locked itself (flock(2)), so that no file has to lie about in it.
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.asynccontextmanager

@@ -12,6 +12,7 @@ PROFILES = ROOT / "profiles"
 SUITES = PROVISION / "suites"
 ROLES = PROVISION / "roles"
 DB = ROOT / "db"
+VIEWER = ROOT / "viewer"
 
 
 def cache() -> Path:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import statistics
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
 from overlaylab import paths
+
+HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+"""Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2)."""
 
 console = Console(stderr=True, highlight=False)
 
@@ -22,10 +28,27 @@ def say(text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
+def visible(text: str) -> str:
+    """The text with codes in place of what hides."""
+    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class PlainConsole(Console):
+    """Prints what others wrote as it is, but for what would command the terminal: names come from any file."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Segments without hidden characters, which take no room in a table either."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else HIDDEN.sub("", text), style, control)
+
+
 def wide() -> Console:
     """Standard output for wide tables: a pipe or a file has no width of its own and gets 120 columns, or COLUMNS."""
     own = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return Console(highlight=False, width=None if own else 120)
+    return PlainConsole(width=None if own else 120)
 
 
 def readable(seconds: float) -> str:

@@ -5,9 +5,8 @@ Reads the public views only. Nothing here formats: see ``results_table`` for wha
 
 from __future__ import annotations
 
-import json
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
@@ -19,6 +18,7 @@ from overlaylab.model import JSON, Variant
 from overlaylab.plan import REMOTE
 from overlaylab.results_published import mtu_told, published_ratio
 from overlaylab.results_rows import Ratio, Row, Table
+from overlaylab.results_values import Cell, Values, values_of
 from overlaylab.results_verdicts import judged
 from overlaylab.store import Store, StoredRun
 from overlaylab.theory import ratio_theory
@@ -66,10 +66,11 @@ def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Re
     run = store.run(run_id)
     rules = rules_of(run.record.arguments)
     with database.explained(store.path):
+        unfinished, blocks_done = _unfinished_blocks(store, run_id)
         return Report(
             run=run,
-            blocks_done=len(finished := _finished_blocks(store, run_id)),
-            tables=judged(_tables(store, run, headers, finished), rules),
+            blocks_done=blocks_done,
+            tables=judged(_tables(store, run, headers, unfinished), rules),
             failed=_reasons(store, run_id, "failed"),
             void=_reasons(store, run_id, "void"),
             evidence=_evidence(store, run_id),
@@ -78,36 +79,11 @@ def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Re
         )
 
 
-@dataclass
-class _Cell:
-    """Values of one variant in one table: block -> values of its repetitions."""
-
-    blocks: dict[int, list[float]]
-    steps: list[float]
-    mtus: set[tuple[int | None, int | None]]
-
-    def medians(self) -> dict[int, float]:
-        """The block is the unit of repetition, so repetitions within it become one value."""
-        return {block: statistics.median(values) for block, values in sorted(self.blocks.items())}
-
-
-def _tables(store: Store, run: StoredRun, headers: HeaderBytes, finished: Set[int]) -> tuple[Table, ...]:
-    rows = store.db.execute(
-        "SELECT t.block, t.overlay, t.mode, t.encrypted, t.benchmark, t.tool, t.tool_version, t.parameters,"
-        " t.placement, t.direction, t.client_node, t.server_node, t.overlay_mtu, t.underlay_mtu,"
-        " m.metric_id, s.metric, s.unit, s.better, s.value, s.resolution"
-        " FROM trial_summary AS s JOIN trial AS t USING (trial_id) JOIN metric AS m ON m.name = s.metric"
-        f" WHERE s.run_id = ? AND NOT t.warmup AND s.metric NOT IN ({', '.join('?' * len(UNPRINTED))})"
-        " ORDER BY m.metric_id, t.benchmark, t.trial_id",
-        (run.run_id, *UNPRINTED),
-    ).fetchall()
-    grouped: dict[tuple, list] = defaultdict(list)
-    for row in rows:
-        place = (row["placement"], row["direction"], row["client_node"], row["server_node"])
-        grouped[row["metric_id"], row["benchmark"], place].append(row)
+def _tables(store: Store, run: StoredRun, headers: HeaderBytes, unfinished: Set[int]) -> tuple[Table, ...]:
     wheres = _wheres(store, run)
     return tuple(
-        _table(store, run, own, headers, finished, wheres[place]) for (_, _, place), own in grouped.items()
+        _table(store, run, values, headers, unfinished, wheres[values.place])
+        for values in values_of(store, run.run_id, UNPRINTED)
     )
 
 
@@ -136,59 +112,59 @@ def _wheres(store: Store, run: StoredRun) -> dict[tuple, str | None]:
 
 
 def _table(
-    store: Store, run: StoredRun, rows: list, headers: HeaderBytes, finished: Set[int], where: str | None
+    store: Store,
+    run: StoredRun,
+    values: Values,
+    headers: HeaderBytes,
+    unfinished: Set[int],
+    where: str | None,
 ) -> Table:
-    first = rows[0]
-    cells: dict[Variant, _Cell] = defaultdict(lambda: _Cell(defaultdict(list), [], set()))
-    for row in rows:
-        cell = cells[Variant(row["overlay"], row["mode"], bool(row["encrypted"]))]
-        cell.blocks[row["block"]].append(row["value"])
-        cell.mtus.add((row["overlay_mtu"], row["underlay_mtu"]))
-        if row["resolution"] is not None:
-            cell.steps.append(row["resolution"])
-    protocol = protocol_of(first["benchmark"], json.loads(first["parameters"]))
+    cells = values.cells
+    protocol = benchmarks.protocol(values.benchmark, values.parameters)
     host = next((cells[v] for v in run.record.variants if v.is_baseline and v in cells), None)
     has_host = any(variant.is_baseline for variant in run.record.variants)
-    compared = first["unit"] in COMPARED_UNITS
+    compared = values.unit in COMPARED_UNITS
     # Within a node no header is on a wire, and nobody published it by numbers.
-    remote = first["placement"] == REMOTE
-    by_headers = remote and first["metric"] == "goodput" and protocol == "tcp"
+    remote = values.place[0] == REMOTE
+    by_headers = remote and values.metric == "goodput" and protocol == "tcp"
     table = []
     for variant in sorted(run.record.variants, key=lambda v: not v.is_baseline):
         cell = cells.get(variant)
-        medians = cell.medians() if cell else {}
-        values = list(medians.values())
+        medians = list(cell.medians.values()) if cell else []
         overlay_mtu, underlay_mtu = next(iter(cell.mtus)) if cell and len(cell.mtus) == 1 else (None, None)
         table.append(
             Row(
                 variant=variant,
-                n=len(values),
-                median=statistics.median(values) if values else None,
-                low=min(values, default=None),
-                high=max(values, default=None),
+                n=len(medians),
+                median=statistics.median(medians) if medians else None,
+                low=min(medians, default=None),
+                high=max(medians, default=None),
                 ratio=_ratio(cell, host) if compared and cell else None,
-                left_out=_left_out(cell, host, finished) if compared and cell and has_host else 0,
+                left_out=_left_out(cell, host, unfinished) if compared and cell and has_host else 0,
                 theory=_theory(variant, underlay_mtu, overlay_mtu, headers) if by_headers else None,
                 published=published_ratio(
                     store,
                     run.record.stands_for,
                     variant,
-                    first["metric"],
+                    values.metric,
                     protocol,
                     {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
                 )
                 if compared and remote
                 else (),
-                repetitions=tuple((b, v) for b, values in sorted(cell.blocks.items()) for v in values)
-                if cell
-                else (),
+                repetitions=cell.repetitions if cell else (),
             )
         )
-    tools = sorted({_tool(row["tool"], row["tool_version"], row["metric"]) for row in rows})
-    step = max((s for c in cells.values() for s in c.steps), default=None)
-    names = ("benchmark", "metric", "unit", "better")
     return Table(
-        **{n: first[n] for n in names}, tools=tuple(tools), where=where, step=step, rows=tuple(table)
+        benchmark=values.benchmark,
+        metric=values.metric,
+        unit=values.unit,
+        better=values.better,
+        tools=tuple(sorted(_tool(*tool, values.metric) for tool in values.tools)),
+        where=where,
+        step=max((s for c in cells.values() for s in c.steps), default=None),
+        rows=tuple(table),
+        ends=values.place,
     )
 
 
@@ -203,25 +179,16 @@ def _tool(name: str, version: str | None, metric: str) -> str:
     return f"{words}, closed loop" if waits and metric.startswith("latency") else words
 
 
-def protocol_of(benchmark: str, parameters: JSON) -> str:
-    """``udp`` or ``tcp``, as the benchmark's parameters say, else as its name does."""
-    said = parameters.get("protocol")
-    if said:
-        return str(said)
-    names = f"{benchmark} {parameters.get('test', '')}"
-    return "udp" if parameters.get("udp") or "udp" in names else "tcp"
-
-
-def _left_out(cell: _Cell, host: _Cell | None, finished: Set[int]) -> int:
+def _left_out(cell: Cell, host: Cell | None, unfinished: Set[int]) -> int:
     """Blocks that will never have a host value to divide by; one that still runs may yet get it."""
-    return len(set(cell.blocks) & finished - (set(host.blocks) if host else set()))
+    return len(cell.medians.keys() - unfinished - (host.medians.keys() if host else set()))
 
 
-def _ratio(cell: _Cell, host: _Cell | None) -> Ratio | None:
+def _ratio(cell: Cell, host: Cell | None) -> Ratio | None:
     """None where no block has both, or the host's value is zero."""
     if host is None:
         return None
-    own, base = cell.medians(), host.medians()
+    own, base = cell.medians, host.medians
     blocks = [b for b in own if base.get(b)]
     if not blocks:
         return None
@@ -236,6 +203,7 @@ def _ratio(cell: _Cell, host: _Cell | None) -> Ratio | None:
         same=cell is not host and step > 0 and difference <= step * STEP_TOLERANCE,
         blocks=tuple((own[b], base[b]) for b in blocks),
         step=step,
+        numbers=tuple(blocks),
     )
 
 
@@ -254,13 +222,17 @@ def _theory(
         return None
 
 
-def _finished_blocks(store: Store, run_id: str) -> set[int]:
+def _unfinished_blocks(store: Store, run_id: str) -> tuple[set[int], int]:
+    """(those with a trial still to come, how many are finished)"""
     rows = store.db.execute(
-        "SELECT block FROM trial WHERE run_id = ?"
-        " GROUP BY block HAVING min(status IN ('ok', 'failed', 'void'))",
+        "SELECT DISTINCT block FROM trial WHERE run_id = ? AND status NOT IN ('ok', 'failed', 'void')",
         (run_id,),
     )
-    return {row["block"] for row in rows}
+    unfinished = {row["block"] for row in rows}
+    (planned,) = store.db.execute(
+        "SELECT count(DISTINCT block) FROM trial WHERE run_id = ?", (run_id,)
+    ).fetchone()
+    return unfinished, planned - len(unfinished)
 
 
 def _reasons(store: Store, run_id: str, status: str) -> tuple[tuple[str, int], ...]:

@@ -23,7 +23,7 @@ from overlaylab.inference import (
 from overlaylab.inference_samples import Bounds, Shift, p_above, shift
 from overlaylab.model import RunRecord, Variant
 from overlaylab.results import Report
-from overlaylab.results_rows import Row, Table
+from overlaylab.results_rows import Row, Table, name_of
 
 RATIO, DIFFERENCE = "ratio", "difference"
 
@@ -150,6 +150,11 @@ def _absent(first: Report, second: Report) -> list[str]:
         missing = [f"{t.benchmark}: {t.metric}" for t in one.tables if _key(t) not in known]
         if missing:
             found.append(f"only the {name} run has {', '.join(dict.fromkeys(missing))}")
+        alone = [v for v in one.run.record.variants if v not in other.run.record.variants]
+        if alone:
+            found.append(
+                f"only the {name} run has the overlay mode {', '.join(name_of(v, False) for v in alone)}"
+            )
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
@@ -10,12 +10,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overlaylab.errors import UserError
-from overlaylab.inference import ALPHA, CONFIDENCE, MARGIN, MEDIAN_TAKES, worded
+from overlaylab.inference import ALPHA, MARGIN, MEDIAN_TAKES, worded
 from overlaylab.results import Report, report
 from overlaylab.results_compare import RATIO, Change, Compared, Comparison, changed, compare, hindrances
 from overlaylab.results_rows import name_of
 from overlaylab.results_table import numbers, title_of
-from overlaylab.results_verdicts_table import MISSING, digits, percent
+from overlaylab.results_verdicts_table import MISSING, confidence, digits, percent
 from overlaylab.store import Store
 
 
@@ -40,7 +40,8 @@ def show(
     for table in found.tables:
         console.print()
         console.print(title_of(table.first))
-        console.print(_grid(table))
+        if table.changes:
+            console.print(_grid(table))
         for line in _host(table):
             console.print(Text(line, "dim"))
     console.print()
@@ -101,6 +102,12 @@ def _judged(change: Change) -> str:
     return "worse" if change.worse else "cannot tell" if change.open else "no"
 
 
+def _columns(changes: Sequence[Change]) -> str:
+    kinds = {change.kind for change in changes}
+    names = ["second over first"] if RATIO in kinds else []
+    return ", ".join(names + (["second less first"] if kinds - {RATIO} else []))
+
+
 def _host(table: Compared) -> Iterable[str]:
     if None not in table.host:
         number = numbers(table.first)[1]
@@ -110,12 +117,15 @@ def _host(table: Compared) -> Iterable[str]:
 
 
 def _footer(found: Comparison, runs: list[Report]) -> Iterable[str]:
-    if not found.tables:
-        yield "Nothing was measured in both."
     yield from (f"{words[0].upper()}{words[1:]}." for words in found.absent)
+    changes = [change for table in found.tables for change in table.changes]
+    if not changes:
+        yield f"No overlay was measured in both{', so nothing is judged' if found.fail_over is not None else ''}."
+        yield from ["Exit code 3."] if found.exit_code == 3 else []
+        return
     looks = ", at all looks of both together" if found.shares > 1 else ""
     yield (
-        f"second over first: median of all pairs of blocks, and where it lies with {CONFIDENCE:.0%} or more{looks} "
+        f"{_columns(changes)}: median of all pairs of blocks, and where it lies with {confidence()} or more{looks} "
         f"(Hodges and Lehmann, Mann and Whitney); none below {MEDIAN_TAKES} blocks in each."
     )
     yield (
@@ -127,7 +137,7 @@ def _footer(found: Comparison, runs: list[Report]) -> Iterable[str]:
     over, judged = percent(found.fail_over), found.judged
     yield (
         f"over?: whether it got worse by more than {over}; of all {len(judged)} together, one is called worse in error in "
-        f"at most {ALPHA:.0%} of comparisons (Holm)."
+        f"at most {percent(ALPHA)} of comparisons (Holm)."
     )
     worse = [name_of(change.variant, False) for change in judged if change.worse]
     count = sum(change.open for change in judged)

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text
 
-from overlaylab.inference import CONFIDENCE
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, header_bytes, report
 from overlaylab.results_grid import Grid, Line, Tier, differences, grids
@@ -27,7 +26,7 @@ from overlaylab.results_table import (
     note_of,
     span,
 )
-from overlaylab.results_verdicts_table import around
+from overlaylab.results_verdicts_table import around, confidence
 from overlaylab.store import Store
 
 if TYPE_CHECKING:  # it imports all that measuring takes
@@ -225,7 +224,7 @@ def footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) 
     if any(grid.compared for grid in found):
         yield (
             "host: median over blocks. ratio: to the host of the same block and tier, median over blocks; (a–b): where "
-            f"that lies with {CONFIDENCE:.0%} or more; [a–b]: min–max, where nothing is claimed. –: no value. Verdicts: "
+            f"that lies with {confidence()} or more; [a–b]: min–max, where nothing is claimed. –: no value. Verdicts: "
             "each tier's own table."
         )
     if any(

@@ -8,9 +8,9 @@ page's policy forbids to load or to run anything.
 from __future__ import annotations
 
 import json
-import re
+import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -19,31 +19,51 @@ from markupsafe import Markup
 from rich.table import Table as Grid
 from rich.text import Text
 
-from overlaylab import database, results_grid_table, results_plot
+from overlaylab import database, progress, results_grid, results_grid_table, results_plot
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results_grid import Tier, grids
 from overlaylab.results_plot import Plot
 from overlaylab.results_rows import Table, name_of
-from overlaylab.results_table import ACCELERATORS, footer, grid_of, heading, title_of, under
+from overlaylab.results_table import ACCELERATORS, footer, grid_of, heading, no_value, title_of, under
 from overlaylab.store import Store
 
 if TYPE_CHECKING:  # it imports all that measuring takes
     from overlaylab.tiers import Group
 
-LONGEST = 2000
-"""Characters of one text that are shown; how many there are is said where it has more."""
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2): shown as codes."""
+MANY = 9
+"""Tables from which on the page has a list of them."""
+LONG = 40
+"""Characters of a cell from which on it may be broken."""
+ABREAST = 6
+"""Overlays that stand side by side in the table of several tiers."""
+LONGEST, NAME = 500, 160
+"""Characters of one text, and of one in a table or a title, that are shown; how many there are is said where it has more."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A table as text. left: columns that stand to the left."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: frozenset[int]
+
+    def side(self, column: int) -> Markup:
+        """The attribute class of this column's cells; names of overlays may be of any length."""
+        longest = max((len(cells[column]) for cells in (self.headers, *self.rows)), default=0)
+        names = ["left"] if column in self.left else []
+        names += ["long"] if longest > LONG else []
+        return Markup(f' class="{" ".join(names)}"' if names else "")
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table of a run with its plot; rows are cells as text."""
+    """One metric: its table, in several pieces where it would be too wide, with its drawing. name: for the contents."""
 
+    name: str
     title: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    grids: tuple[Cells, ...]
     under: tuple[str, ...]
     plot: Plot | None
 
@@ -57,6 +77,7 @@ class Page:
     sections: tuple[Section, ...]
     below: tuple[str, ...]
     provenance: tuple[tuple[str, tuple[str, ...]], ...]
+    no_value: str = "No trial has given a value yet."
 
 
 def write(
@@ -69,8 +90,10 @@ def write(
     """The page of these runs, one after the other; their group's first, where there is one. Raises UserError."""
     pages = [group_page(store, group, headers)] if group else []
     pages += [page(store, run_id, headers) for run_id in run_ids]
+    contents = sum(len(page.sections) for page in pages) >= MANY
+    made = database.now().replace("T", " ")[:16] + " UTC"
     template = environment().get_template("results.html.j2")
-    for part in template.generate(pages=pages, runs=len(run_ids), made=database.now()):
+    for part in template.generate(pages=pages, runs=len(run_ids), made=made, contents=contents):
         out.write(part)
 
 
@@ -91,8 +114,12 @@ def shown(value: object) -> object:
     """Text of bearable length with nothing invisible in it; as it is what is no text, or a path of numbers (`safe`)."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    cut = value if len(value) <= LONGEST else f"{value[:LONGEST]} … ({len(value):,} characters)"
-    return HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", cut)
+    return progress.visible(shortened(value, LONGEST))
+
+
+def shortened(text: str, most: int = NAME) -> str:
+    """No more than so many characters of it, and how many it has."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text):,} characters)"
 
 
 def page(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Page:
@@ -107,6 +134,7 @@ def page(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Page
         sections=sections,
         below=tuple(footer(whole, notes, final)),
         provenance=tuple((name, tuple(values)) for name, values in _provenance(store, whole)),
+        no_value=no_value(whole) if whole.run.trials_planned else "A run of checks alone.",
     )
 
 
@@ -117,8 +145,12 @@ def group_page(store: Store, group: Group, headers: HeaderBytes = header_bytes) 
     found = grids(tiers)
     sections = []
     for grid in found:
-        printed = results_grid_table.printed_of(grid, grid.variants, notes, narrow=False)
-        sections.append(_as_section(results_grid_table.title_of(grid).plain, printed))
+        pieces = [
+            _cells(results_grid_table.printed_of(grid, part, notes, narrow=False))
+            for part in _pieces(grid.variants)
+        ]
+        title = shortened(results_grid_table.title_of(grid).plain)
+        sections.append(Section(_name(grid), title, tuple(pieces), (), None))
     return Page(
         run_id=group.group,
         lines=tuple(line.plain for line in results_grid_table.heading(group, tiers)),
@@ -129,14 +161,32 @@ def group_page(store: Store, group: Group, headers: HeaderBytes = header_bytes) 
 
 
 def _section(table: Table, notes: dict[str, str], final: bool) -> Section:
-    section = _as_section(title_of(table).plain, grid_of(table, notes, False, final))
-    return replace(section, under=tuple(under(table)), plot=results_plot.plot(table))
+    return Section(
+        name=_name(table),
+        title=shortened(title_of(table).plain),
+        grids=(_cells(grid_of(table, notes, False, final)),),
+        under=tuple(under(table)),
+        plot=results_plot.plot(table, final),
+    )
 
 
-def _as_section(title: str, printed: Grid) -> Section:
+def _name(table: Table | results_grid.Grid) -> str:
+    where = "" if table.where is None else f" ({table.where})"
+    return shortened(f"{table.benchmark}{where}: {table.metric}")
+
+
+def _pieces(variants: Sequence[Variant]) -> list[Sequence[Variant]]:
+    """As many abreast as fit, the pieces of much the same width."""
+    count = max(1, math.ceil(len(variants) / ABREAST))
+    each = max(1, math.ceil(len(variants) / count))
+    return [variants[i : i + each] for i in range(0, len(variants), each)] or [()]
+
+
+def _cells(printed: Grid) -> Cells:
     """A table for the terminal as one for the page."""
     headers = tuple(_plain(column.header) for column in printed.columns)
-    return Section(title, headers, tuple(_rows(printed)), (), None)
+    left = frozenset(i for i, column in enumerate(printed.columns) if column.justify == "left")
+    return Cells(headers, tuple(_rows(printed)), left)
 
 
 def _rows(grid: Grid) -> Iterator[tuple[str, ...]]:
@@ -145,7 +195,7 @@ def _rows(grid: Grid) -> Iterator[tuple[str, ...]]:
 
 
 def _plain(cell: object) -> str:
-    return cell.plain if isinstance(cell, Text) else str(cell)
+    return shortened(cell.plain if isinstance(cell, Text) else str(cell))
 
 
 def _provenance(store: Store, whole: Report) -> Iterator[tuple[str, list[str]]]:
@@ -168,12 +218,15 @@ def _provenance(store: Store, whole: Report) -> Iterator[tuple[str, list[str]]]:
         ("profile", [record.profile + stands_for, record.profile_digest]),
         ("suite", [record.suite, record.suite_digest]),
         ("scale", [f"{record.scale:g}"]),
-        ("seed of the order", [record.seed]),
+        ("seed of the order", [record.seed if record.origin == "measured" else None]),
         ("blocks planned", [record.blocks]),
         ("overlays and modes", [name_of(variant, False) for variant in record.variants]),
         *_versions(store, run.run_id),
         ("roles", [f"{overlay} {digest}" for overlay, digest in record.role_digests.items()]),
-        ("arguments", [f"{name}={_argument(value)}" for name, value in record.arguments.items()]),
+        (
+            "arguments",
+            [f"{name}={_argument(value)}" for name, value in record.arguments.items() if value is not None],
+        ),
         ("schema of the database", [store.db.execute("PRAGMA user_version").fetchone()[0]]),
     ]
     for name, values in facts:

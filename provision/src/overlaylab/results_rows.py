@@ -15,6 +15,7 @@ class Ratio:
 
     same: overlay and host differ by no more than the tool's step, so the ratio says nothing.
     blocks: (overlay's value, host's) of each such block, in the metric's unit; step: the tool's largest among them.
+    numbers: which blocks these are.
     """
 
     median: float
@@ -28,6 +29,7 @@ class Ratio:
     """Of the median; None below six blocks, and where so few could not hold at all of the run's looks."""
     verdict: Verdict | None = None
     """None for the host itself."""
+    numbers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,8 @@ class Table:
     rows: tuple[Row, ...]
     primary: bool = False
     """Its verdicts hold together; those of any other table each for itself."""
+    ends: tuple[str, ...] = ()
+    """(placement, direction, client's node, server's node): what `where` tells apart in words."""
 
 
 def name_of(variant: Variant, short: bool) -> str:

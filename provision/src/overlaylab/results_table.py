@@ -22,6 +22,7 @@ from overlaylab.results_verdicts_table import (
     digits,
     precision_said,
     ratio_cell,
+    ratios,
     sentences,
     verdict_cell,
 )
@@ -58,7 +59,14 @@ def show(
     if not isinstance(source, Store):
         with Store.open(source, create=False) as store:
             return show(store, run_id, console, provisional, headers, brief)
-    whole = report(source, source.find_run(run_id), headers)
+    show_report(report(source, source.find_run(run_id), headers), console, provisional, brief)
+    return None
+
+
+def show_report(
+    whole: Report, console: Console, provisional: bool | None = None, brief: bool = False
+) -> None:
+    """Print what was computed of a run; provisional, brief: as for `show`."""
     final = not (whole.run.state != "done" if provisional is None else provisional)
     for line in heading(whole, provisional):
         console.print(line)
@@ -82,12 +90,18 @@ def show(
         for line in under(table):
             console.print(Text(line, "dim"))
     if not whole.tables and whole.run.trials_planned:
-        console.print(Text("No trial has given a value yet."))
+        console.print(Text(no_value(whole)))
     console.print()
     if not brief:
         for line in footer(whole, notes, final):
             console.print(Text(line))
-    return None
+
+
+def no_value(whole: Report) -> str:
+    """Why a run that has trials has no table."""
+    return (
+        "No trial has a value that holds." if whole.run.state == "done" else "No trial has given a value yet."
+    )
 
 
 def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
@@ -95,16 +109,20 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
     run, record = whole.run, whole.run.record
     tier = record.stands_for
     stands_for = "" if tier is None else f" (stands for {' '.join(v for v in tier.values() if v)})"
-    yield Text(f"{record.suite} on {record.cluster}, profile {record.profile}{stands_for}", "bold")
-    origin = "" if record.origin == "measured" else f", {record.origin}"
-    yield Text(f"Run {run.run_id}{origin} · {record.machine} · {record.provider}")
+    if record.origin == "measured":
+        yield Text(f"{record.suite} on {record.cluster}, profile {record.profile}{stands_for}", "bold")
+        yield Text(f"Run {run.run_id} · {record.machine} · {record.provider}")
+    else:
+        yield Text(f"Imported: {record.arguments.get('file', 'a file')}, profile {record.profile}", "bold")
+        yield Text(f"Run {run.run_id}, not measured here · {record.machine}")
     yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator]}")
     if record.scale != 1:
         yield Text(f"SCALE={record.scale:g}: every duration is {record.scale:g} times the suite's.")
     unfinished = run.state != "done" if provisional is None else provisional
     if not run.trials_planned:
         if unfinished:
-            yield Text("Not to its end: what was checked until then.", "yellow")
+            until = "what was checked until then" if whole.checks else "nothing was checked"
+            yield Text(f"This run did not reach its end: {until}.", "yellow")
     elif unfinished:
         how = {
             "interrupted": " The run was interrupted: ./task lab:resume completes it.",
@@ -147,7 +165,7 @@ def grid_of(
         "median": lambda r: MISSING if r.median is None else number(r.median),
         "min–max": lambda r: MISSING if r.n < 2 else span(number(r.low), number(r.high)),
     }
-    if narrow:
+    if narrow or all(r.n < 2 for r in rows):
         del columns["min–max"]
     if any(r.ratio for r in rows if not r.variant.is_baseline):
         columns["ratio to host"] = lambda r: ratio_cell(r, final)
@@ -266,14 +284,13 @@ def footer(whole: Report, notes: dict[str, str], final: bool = True) -> Iterable
     yield from _evidence(whole)
     yield from (f"{mark}  {text}." for text, mark in notes.items())
     if whole.tables:
-        yield (
-            "n: blocks with a value. Median and min–max are over blocks; the ratio to the host is the "
-            "median of each block's own."
-        )
+        several = any(row.n > 1 for table in whole.tables for row in table.rows)
+        ratio = "; the ratio to the host is the median of each block's own" if ratios(whole.tables) else ""
+        yield f"n: blocks with a value. Median{' and min–max are' if several else ' is'} over blocks{ratio}."
         yield from sentences(whole.tables, whole.rules, final)
     if any(r.theory for t in whole.tables for r in t.rows if not r.variant.is_baseline):
         yield "headers: the ratio to the host if encapsulation cost nothing but its bytes."
-    if record.accelerator in CAVEATS:
+    if whole.tables and record.accelerator in CAVEATS:
         yield CAVEATS[record.accelerator]
 
 
@@ -294,9 +311,9 @@ def _evidence(whole: Report) -> Iterable[str]:
 def runs_table(store: Store, only: Collection[str] | None = None) -> Grid:
     """All runs, or only these ids, newest first."""
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
-    for title in ("run", "state", "suite, cluster, profile", "CPU", "overlays"):
-        grid.add_column(title, no_wrap=title in ("run", "state"))
-    grid.add_column("trials", justify="right", no_wrap=True)
+    for title in ("run", "state", "trials"):
+        grid.add_column(title, no_wrap=True, justify="right" if title == "trials" else "left")
+    grid.add_column("suite, cluster, profile, CPU: overlays", overflow="fold")
     with database.explained(store.path):
         rows = store.db.execute("SELECT * FROM run ORDER BY created_at DESC, run_id DESC").fetchall()
     for row in rows:
@@ -307,8 +324,10 @@ def runs_table(store: Store, only: Collection[str] | None = None) -> Grid:
         trials = f"{row['trials_ok']} of {row['trials_done' if row['state'] == 'done' else 'trials_planned']}"
         if not row["trials_planned"]:
             trials = _checks_of(store, row["run_id"])
-        about = ", ".join(row[n] for n in ("suite", "cluster", "profile"))
-        grid.add_row(row["run_id"], row["state"], about, row["accelerator"], " ".join(overlays), trials)
+        about = ", ".join(row[n] for n in ("suite", "cluster", "profile", "accelerator"))
+        if row["origin"] != "measured":
+            about = f"imported {json.loads(row['arguments']).get('file', 'file')}, {row['accelerator']}"
+        grid.add_row(row["run_id"], row["state"], trials, f"{about}: {' '.join(overlays)}")
     return grid
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from overlaylab.design import Rules
-from overlaylab.inference import CANNOT_TELL, CONFIDENCE, MEDIAN_TAKES, worded
+from overlaylab.inference import CANNOT_TELL, CONFIDENCE, MEDIAN_TAKES, Verdict, worded
 from overlaylab.results_rows import Ratio, Row, Table, name_of
 from overlaylab.results_verdicts import comparisons, enough, fewest
 
@@ -22,6 +22,11 @@ def digits(value: float) -> str:
 def percent(value: float) -> str:
     """``2 %``, ``0.5 %``"""
     return f"{value * 100:.3g} %"
+
+
+def confidence() -> str:
+    """``95 %``"""
+    return percent(CONFIDENCE)
 
 
 def ratio_cell(row: Row, final: bool) -> str:
@@ -54,13 +59,24 @@ def precision_said(tables: Sequence[Table], rules: Rules, blocks_done: int) -> s
     return f"All {most} blocks were taken; {'every' if known else 'not every'} ratio is known to ±{wanted} (PRECISION)."
 
 
+def verdict_of(row: Row) -> Verdict | None:
+    """None for the host, and below six blocks: nothing is said of them."""
+    if row.variant.is_baseline or row.ratio is None or row.ratio.n < MEDIAN_TAKES:
+        return None
+    return row.ratio.verdict
+
+
+def verdict_words(word: str, table: Table) -> str:
+    """As people say it of the table's metric."""
+    return worded(word, table.metric, table.better)
+
+
 def verdict_cell(row: Row, table: Table) -> str:
     """In words; nothing is said below six blocks."""
-    if row.variant.is_baseline:
-        return ""
-    if row.ratio is None or row.ratio.verdict is None or row.ratio.n < MEDIAN_TAKES:
-        return MISSING
-    return worded(row.ratio.verdict.word, table.metric, table.better)
+    verdict = verdict_of(row)
+    if verdict is None:
+        return "" if row.variant.is_baseline else MISSING
+    return verdict_words(verdict.word, table)
 
 
 def ratios(tables: Sequence[Table]) -> list[tuple[Table, Row]]:
@@ -89,7 +105,7 @@ def sentences(tables: Sequence[Table], rules: Rules, final: bool) -> Iterable[st
 
 def _interval(rules: Rules) -> Iterable[str]:
     looks = f" at all {len(rules.looks)} looks together" if len(rules.looks) > 1 else ""
-    yield f"(a–b): where the median over blocks lies with {CONFIDENCE:.0%} or more{looks} (order statistics)."
+    yield f"(a–b): where the median over blocks lies with {confidence()} or more{looks} (order statistics)."
 
 
 def _margin(rules: Rules) -> Iterable[str]:
@@ -108,7 +124,7 @@ def _family(tables: Sequence[Table], rules: Rules) -> Iterable[str]:
     name = f"{first[0].benchmark}: {first[0].metric}"
     if count > 1:
         yield (
-            f"Verdicts on {name} hold together ({CONFIDENCE:.0%}, Holm over {count} comparisons); each of another table "
+            f"Verdicts on {name} hold together ({confidence()}, Holm over {count} comparisons); each of another table "
             f"for itself alone: of 20 such, one may be wrong."
         )
     kept = [

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from overlaylab import cost, evidence, overlays, profile_checks, proof, servers, shaper
+from overlaylab import cost, evidence, overlays, profile_checks, proof, reassembly, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
 from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
@@ -38,11 +38,13 @@ class RunStopped(Exception):
 class Clock:
     """Where the wall time of a run went, in seconds; `bench:harness` prints it.
 
-    setup: reverts, clocks and profile; trials: inside trials; harness: the rest of the cells.
+    setup: reverts, clocks and profile; trials: inside trials; fragments: until nodes had let go of a flood's;
+    harness: the rest of the cells.
     """
 
     setup: float = 0.0
     trials: float = 0.0
+    fragments: float = 0.0
     harness: float = 0.0
     reverts: list[float] = field(default_factory=list)
 
@@ -158,7 +160,7 @@ class Runner:
         began = time.monotonic()
         self.clock.setup += began - started
 
-        in_trials = 0.0
+        in_trials, waited_before = 0.0, self.clock.fragments
         between = pairs(cell)
         for (client_node, server_node), trials in between:
             todo = [(trial_id, trial) for trial_id, trial in trials if trial_id not in done]
@@ -186,11 +188,12 @@ class Runner:
                 done.add(trial_id)
                 in_trials += result.duration or 0.0
                 self.say(f"  {place} {variant} {trial.benchmark}{where}: {_outcome(result)}")
+        beside = in_trials + self.clock.fragments - waited_before
         self.clock.trials += in_trials
-        self.clock.harness += time.monotonic() - began - in_trials
+        self.clock.harness += time.monotonic() - began - beside
         remember(
             overhead_key(variant, self.provider.accelerator, len(between)),
-            time.monotonic() - started - in_trials,
+            time.monotonic() - started - beside,
         )
         await self.provider.renew()
 
@@ -219,6 +222,18 @@ class Runner:
         if self.fills_bucket:
             await self.shaper.fill_bucket()
         parameters = benchmarks.at_mtu(trial.parameters, ends.mtu)
+        if benchmarks.protocol(trial.benchmark, parameters) == "udp":
+            waited = await reassembly.emptied(ends)
+            self.clock.fragments += waited.seconds
+            if waited.left > reassembly.FEW_BYTES:
+                self.say(
+                    f"  a node still holds {waited.left} bytes of fragments after {readable(waited.seconds)}:"
+                    " larger datagrams may not get through"
+                )
+            elif waited.seconds:
+                self.say(
+                    f"  waited {readable(waited.seconds)} until the nodes had let go of the fragments of before"
+                )
         argv = tool.client_argv(ends.server_endpoint, parameters, trial.direction)
         limit = tool.timeout(parameters)
         started_at = now()

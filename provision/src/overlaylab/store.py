@@ -145,7 +145,7 @@ class Store:
         raise UserError(
             "RUN",
             "must be the id of one run, or its unique beginning or end",
-            seen=f"{run}, which fits {len(found)}",
+            seen=f"{run}, which fits {len(found) or 'none'}",
             fix="See ./task results:list.",
         )
 
@@ -169,6 +169,13 @@ class Store:
             )
             if done.rowcount != 1:
                 raise ValueError(f"no run {run_id}")
+            if state == "done":
+                # Said of fewer trials than there are now, nothing would be said of the whole.
+                db.execute(
+                    "DELETE FROM _comparison_made WHERE run_id = ?1 AND trials_done <>"
+                    " (SELECT trials_done FROM run WHERE run_id = ?1)",
+                    (run_id,),
+                )
         if state in ("interrupted", "done", "failed"):
             with database.explained(self.path):
                 database.to_plain_file(self.db, patience=2)
@@ -196,8 +203,11 @@ class Store:
             return [row["trial_id"] for row in rows]
 
     def start_trial(self, trial_id: int, started_at: str) -> None:
-        """Mark it as running. Raises ValueError for a trial that is finished: none is counted twice."""
-        with database.transaction(self.db, self.path) as db:
+        """Mark it as running. Raises ValueError for a trial that is finished: none is counted twice.
+
+        Survives a kill at once, and a power cut with the next transaction: without the mark it is taken again alike.
+        """
+        with database.soon(self.db), database.transaction(self.db, self.path) as db:
             done = db.execute(
                 "UPDATE _trial SET status = 'running', started_at = ?"
                 " WHERE trial_id = ? AND status IN ('planned', 'running')",
@@ -224,17 +234,25 @@ class Store:
                 insert_evidence(db, row["run_id"], trial_id, row["variant_id"], one)
 
     def void_trials(self, trial_ids: Iterable[int], reason: str) -> int:
-        """Withdraw results; returns how many. A failed trial keeps its own reason, a void one its first."""
+        """Withdraw results; returns how many. A failed trial keeps its own reason, a void one its first.
+
+        What `comparison` says of their runs goes too: nothing is better than what no longer holds.
+        """
         if not reason:
             raise ValueError("a void trial needs a reason")
         with database.transaction(self.db, self.path) as db:
-            return sum(
-                db.execute(
-                    "UPDATE _trial SET status = 'void', reason = ? WHERE trial_id = ? AND status = 'ok'",
-                    (reason, i),
-                ).rowcount
+            withdrawn = [
+                row["run_id"]
                 for i in trial_ids
-            )
+                for row in db.execute(
+                    "UPDATE _trial SET status = 'void', reason = ? WHERE trial_id = ? AND status = 'ok'"
+                    " RETURNING run_id",
+                    (reason, i),
+                ).fetchall()
+            ]
+            for run_id in set(withdrawn):
+                db.execute("DELETE FROM _comparison_made WHERE run_id = ?", (run_id,))
+            return len(withdrawn)
 
     # Proof
 

@@ -150,7 +150,7 @@ def find_group(store: Store, group: str) -> Group:
     raise UserError(
         "GROUP",
         "must be the id of one group of tiers, or its unique beginning or end",
-        seen=f"{group}, which fits {len(found)}",
+        seen=f"{group}, which fits {len(found) or 'none'}",
         fix=f"There {'is' if len(known) == 1 else 'are'} {', '.join(g.group for g in known)}; "
         f"GROUP={NEWEST} is the newest.",
     )

@@ -31,6 +31,16 @@ def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="a network namespace without networks takes root")
+def test_the_viewer_needs_no_network_any_more() -> None:
+    done = subprocess.run(
+        ["unshare", "--net", paths.PROVISION / "bin" / "lab", "viewer", "prepare"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert os.access(f"{done.stdout.strip()}/electron", os.X_OK)
+
+
 @pytest.mark.turn("elsewhere")
 def test_the_lab_runs_with_every_registry_unreachable(lab_in) -> None:
     assert shutil.which("vagrant")

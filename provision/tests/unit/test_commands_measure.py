@@ -55,10 +55,21 @@ def stored() -> tuple[str, list[str]]:
         return store.run(run_id).state, [row[0] for row in rows]
 
 
+def compared() -> set[tuple]:
+    """(provisional, finished blocks, overlay) of the newest run's goodput in the view `comparison`."""
+    with Store.open(paths.database()) as store:
+        rows = store.db.execute(
+            "SELECT provisional, blocks_done, overlay FROM comparison WHERE run_id = ? AND metric = 'goodput'",
+            (store.latest_run(),),
+        )
+        return {tuple(row) for row in rows}
+
+
 def test_measuring_shows_the_table_after_each_block(provider) -> None:
     result = lab("measure", "weave", SEED="7", BLOCKS="2", MODES="fastdp")
     assert result.exit_code == 0, result.output
     assert stored() == ("done", ["ok"] * 8)
+    assert compared() == {(0, 2, "host"), (0, 2, "weave")}
     first, second = result.stdout.split("Provisional, block 1 of 2 (4 of 8 trials done).")
     whole = second.split("quick on pair", 1)[1]
     assert "weave fastdp  1 " in second and "weave fastdp  2 " in whole
@@ -76,12 +87,14 @@ def test_a_run_that_stops_is_resumed_to_its_end(provider) -> None:
     assert wrong.rule == "stopped: node1: the SSH connection broke; tried 2 times"
     assert "lab:resume" in wrong.fix
     assert stored() == ("interrupted", ["ok", "running", "planned", "planned"])
+    assert {row[:2] for row in compared()} == {(1, 0)}
     assert provider.left == 1
 
     provider.nodes.answers[qperf] = right
     result = lab("resume")
     assert result.exit_code == 0, result.output
     assert stored() == ("done", ["ok"] * 4)
+    assert {row[:2] for row in compared()} == {(0, 1)}
     assert "3 trials" in result.stderr
     assert "fastdp" in result.stdout
 

@@ -1,5 +1,6 @@
 """The file: recognised, migrated, healed or refused with a sentence that helps; and its documentation."""
 
+import contextlib
 import csv
 import os
 import re
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import database, paths
+from overlaylab import comparison, database, paths
 from overlaylab.errors import UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.store import Store
@@ -249,6 +250,18 @@ def test_migrations_have_no_gap(tmp_path):
         database.migrations(tmp_path)
 
 
+def test_the_way_back_to_one_plain_file_waits_for_a_reader(tmp_path, monkeypatch):
+    path = filled(tmp_path / "lab.sqlite")
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        reader = sqlite3.connect(path)
+        reader.execute("SELECT count(*) FROM run").fetchone()
+        assert database.to_plain_file(db, patience=0) is False
+        monkeypatch.setattr(database.time, "sleep", lambda seconds: reader.close())
+        assert database.to_plain_file(db, patience=60) is True
+    assert [each.name for each in tmp_path.iterdir()] == ["lab.sqlite"]
+
+
 def test_a_file_left_in_wal_mode_is_healed_on_opening(tmp_path):
     with Store.open(tmp_path / "work.sqlite") as store:
         maker.fill(store, until=3)
@@ -284,6 +297,17 @@ def test_published_is_the_file_with_empty_cells_missing(tmp_path):
     for row, line in zip(rows, expected, strict=True):
         assert row == {k: numbers.get(k, str)(v) if v else None for k, v in line.items()}
         assert row["metric"] == "documented_cap" or units[row["metric"]] == row["unit"]
+
+
+@pytest.mark.parametrize(("view", "file"), database.BESIDE_PUBLISHED.items())
+def test_what_is_known_of_published_figures_is_its_file(tmp_path, view, file):
+    with Store.open(tmp_path / "lab.sqlite") as store:
+        rows = [dict(row) for row in store.db.execute(f"SELECT * FROM {view}")]
+    with (paths.DB / file).open(newline="") as stream:
+        expected = list(csv.DictReader(stream))
+    numbers = {"unit_size": float, "digits": int, "step": float}
+    assert rows == [{k: numbers.get(k, str)(v) if v else None for k, v in line.items()} for line in expected]
+    assert len(rows) == {"published_flaw": 9, "published_precision": 4}[view]
 
 
 def test_published_is_loaded_again_when_the_file_changes(tmp_path):
@@ -324,6 +348,7 @@ def documented():
 def test_the_readme_documents_every_column_of_every_public_view(tmp_path):
     with Store.open(tmp_path / "lab.sqlite") as store:
         maker.fill(store)
+        comparison.refresh(store)
         views = [r["name"] for r in store.db.execute("SELECT name FROM sqlite_schema WHERE type = 'view'")]
         real = {name: columns(store.db, name) for name in [*views, "metric"]}
     assert documented() == real
@@ -351,9 +376,10 @@ def test_the_readme_names_every_table(tmp_path):
 
 def test_the_readmes_queries_run_and_find_something(tmp_path):
     queries = re.findall(r"```sql\n(.*?)```", README, re.S)
-    assert len(queries) == 5
+    assert len(queries) == 6
     with Store.open(tmp_path / "lab.sqlite") as store:
         run_id = maker.fill(store, results={(1, maker.HOST, "tcp-goodput"): maker.failed("no server")})
+        comparison.refresh(store)
         first = store.trial_ids(run_id)[0]
         for query in queries:
             rows = store.db.execute(query.replace("trial_id = 1", f"trial_id = {first}")).fetchall()

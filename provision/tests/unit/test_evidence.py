@@ -1,13 +1,10 @@
 """Proof of a data path: reading a probe, and judging it, each way it can go."""
 
 import base64
-import json
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from lab_builders import cpu
 from lab_captures import echo, ip, pcap, pinged_back, printed, udp
 
 from overlaylab import overlays
@@ -17,7 +14,6 @@ from overlaylab.evidence import (
     Peer,
     Pinged,
     Probe,
-    idle_share,
     judge_accounting,
     judge_mtu,
     judge_path,
@@ -28,8 +24,6 @@ from overlaylab.evidence import (
     qdisc_bytes,
     read_ping_back,
     read_probe,
-    read_state,
-    state_script,
 )
 from overlaylab.model import Evidence
 from overlaylab.overlays import Mode, Wire
@@ -56,6 +50,19 @@ def test_endpoints_are_asked_as_their_mode_declares(mode, command) -> None:
     lines = [line for line in probe_script("eth1", PEER, 1500, mode).splitlines() if " -M do " in line]
     assert [line.split(" -n ")[0] for line in lines] == [f"ip netns exec endpoint {command}"] * 2
     assert ["-s 1472 " in lines[0], "-s 1473 " in lines[1]] == [True, True]
+
+
+def test_the_marker_is_the_longest_pattern_that_ping_takes() -> None:
+    assert len(MARKER) == 16
+
+
+def test_where_the_card_switches_the_endpoint_is_looked_at():
+    """On the node's own interface nothing of it is to be seen."""
+    bare = Mode("sr-iov", None, False, {}, None, 0, Wire("icmp", "visible", device="vf0"))
+    script = probe_script("eth1", PEER, 1500, bare)
+    assert "ip netns exec endpoint tcpdump -i vf0 -n" in script
+    assert "tcpdump -i eth1" not in script
+    assert "tcpdump -i eth1 -n" in probe_script("eth1", PEER, 1376, PLAIN)
 
 
 # -- reading ----------------------------------------------------------------------------------------
@@ -378,70 +385,3 @@ def test_nothing_is_accounted_for_where_nothing_is_shaped() -> None:
     assert qdisc_bytes(state(12)) == 12
     assert judge_accounting("node1", state(), state(), state(), state()) is None
     assert judge_accounting("node1", state(1), state(), state(), state()) is None
-
-
-# -- CPU --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("busy", "idle", "waiting", "share"),
-    [(75, 25, 0, 0.25), (0, 50, 50, 1.0), (100, 0, 0, 0.0), (0, 0, 0, None)],
-)
-def test_idle_share_counts_waiting_for_the_disk_as_idle(busy, idle, waiting, share) -> None:
-    before = {"cpu": cpu(1000, 2000)}
-    after = {"cpu": cpu(1000 + busy, 2000 + idle) | {"iowait": waiting}}
-    assert idle_share(before, after) == share
-
-
-def test_the_marker_is_the_longest_pattern_that_ping_takes() -> None:
-    assert len(MARKER) == 16
-
-
-def test_the_level_of_a_bucket_follows_from_its_note_and_the_bytes_since() -> None:
-    """Kept at uptime 100 with 50 MB left; 10 s later, 30 MB have gone out and 10 s at 16 Mbit/s come back."""
-    note = {
-        "level": 50e6,
-        "capacity": 60e6,
-        "sustained": 16e6,
-        "empty": False,
-        "at": 100.0,
-        "bytes": 1000,
-        "resets": 0,
-    }
-    htb = {"kind": "htb", "root": True, "bytes": 30_001_000}
-
-    def level(**changes) -> float:
-        state = {"uptime": 110.0, "qdisc": [htb | changes], "bucket": note}
-        return read_state(json.dumps(state))["bucket"]["level_now"]
-
-    assert level() == pytest.approx(40e6)
-    assert level(bytes=1000) == 60e6  # it holds no more
-    note |= {"at": 110.5, "bytes": 31_000_000}  # written after clock and counter were read
-    assert level() == 50e6
-
-
-def test_a_node_of_one_rate_has_no_bucket() -> None:
-    assert "bucket" not in read_state('{"uptime": 1, "qdisc": []}')
-
-
-def test_where_the_card_switches_the_endpoint_is_looked_at():
-    """On the node's own interface nothing of it is to be seen."""
-    bare = Mode("sr-iov", None, False, {}, None, 0, Wire("icmp", "visible", device="vf0"))
-    script = probe_script("eth1", PEER, 1500, bare)
-    assert "ip netns exec endpoint tcpdump -i vf0 -n" in script
-    assert "tcpdump -i eth1" not in script
-    assert "tcpdump -i eth1 -n" in probe_script("eth1", PEER, 1376, PLAIN)
-
-
-def test_a_nodes_state_holds_the_samples_of_its_units_and_none_without() -> None:
-    """The script itself, on this machine: lo has all that it reads."""
-    printed = subprocess.run(
-        ["sh", "-c", state_script("lo", ["overlaylab-absent.service"])],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    state = read_state(printed)
-    assert state["units"] == {}
-    assert "units_during" in state
-    assert "units" not in state_script("lo")

@@ -349,6 +349,16 @@ def test_every_pair_of_zones_is_in_the_estimate() -> None:
     assert experiment.estimate(asked, trials, "tcg").seconds == inside + proof + 2 * 12
 
 
+def test_floods_in_fragments_are_waited_for_in_the_estimate() -> None:
+    """On azure-a1, 100 Mbit/s: UDP at 1000 and 3000 Mbit/s in datagrams of 8 KiB, each before another UDP trial."""
+    asked = experiment.request("host", cluster="pair", suite="skybet-2017", profile_name="azure-a1", blocks=1)
+    trials = experiment.plan(asked, experiment.planning_inventory(asked))
+    order = [trial.benchmark for trial in trials]
+    waits = 30 * sum(name in ("udp-1000-8k", "udp-3000-8k") for name in order[:-1])
+    assert waits in (30, 60)  # a flood at the end of the cell keeps nobody waiting
+    assert experiment.estimate(asked, trials, "tcg").seconds == 10 * 10 + 25 + 8 + waits
+
+
 def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
     asked = experiment.request("weave", suite="schaaf-2015", scale=2)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))

@@ -72,6 +72,27 @@ def test_description_says_what_packages_are_for():
     )
 
 
+def test_a_group_can_be_asked_for_alone_and_a_renamed_library_counts(programs, tmp_path):
+    lines = "\n".join(
+        f"{name}{'t64' if name == 'libgtk-3-0' else ''} installed"
+        for name in host_packages.OPTIONAL[host_packages.VIEWER]
+        if name != "libnss3"
+    )
+    programs("apt-get", "exit 99")
+    programs("dpkg-query", f"cat <<'END'\n{lines}\nEND")
+    (tmp_path / "cat").symlink_to("/bin/cat")
+    assert host_packages.missing([host_packages.VIEWER], alone=True) == ["libnss3"]
+
+
+def test_a_library_is_installed_by_the_name_that_it_has_here(programs, apt, tmp_path):
+    programs(
+        "apt-cache", f"printf '%s\n' \"$@\" >{tmp_path}/asked; echo 'libgtk-3-0t64 | 3.24.41 | a mirror'"
+    )
+    host_packages.install(["libgtk-3-0", "libnss3", "squashfs-tools"])
+    assert apt.calls[1][-4:] == ["install", "libgtk-3-0t64", "libnss3", "squashfs-tools"]
+    assert sorted((tmp_path / "asked").read_text().split()) == ["libgtk-3-0t64", "libnss3t64", "madison"]
+
+
 @pytest.fixture
 def apt(monkeypatch):
     """Records what would run as root; apt.codes maps update and install to exit codes."""

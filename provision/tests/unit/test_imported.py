@@ -1,14 +1,16 @@
 """Files of other programs: what becomes of them, what is refused, and that they stay apart from our own."""
 
 import gzip
+import io
 import json
-import random
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from lab_imports import BARE, FLENT, IPERF3, changed, iperf3, written
+from rich.console import Console
 
 from overlaylab import imported, tiers
 from overlaylab.cli import cli
@@ -19,50 +21,12 @@ from overlaylab.model import Sample, Variant
 from overlaylab.profile import load_profile
 from overlaylab.results import report
 from overlaylab.results_published import pairs
+from overlaylab.results_table import show
 from overlaylab.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "results"))
 import maker  # noqa: E402
-
-IPERF3 = FIXTURES / "iperf3"
-FLENT = {
-    "version": 4,
-    "x_values": [0.0, 0.2, 0.4],
-    "results": {
-        "TCP upload": [None, 9.5, 10.0],
-        "TCP download BE": [8.0, 0.0, 8.5],
-        "TCP totals": [8.0, 9.5, 18.5],
-        "TCP upload::tcp_rtt": [20.0, 21.0, 22.0],
-        "Ping (ms) ICMP": [1.0, 1.5, 2.0],
-        "Ping (ms) UDP": [None, 3.0, 2.5],
-        "Ping (ms) avg": [1.0, 2.25, 2.25],
-        "VoIP::delay": [1, 2, 3],
-    },
-    "metadata": {
-        "NAME": "rrul",
-        "TIME": "2024-04-06T18:26:19.506230Z",
-        "TITLE": "=1+1",
-        "TOTAL_LENGTH": 20,
-        "FLENT_VERSION": "2.1.1",
-        "KERNEL_NAME": "Linux",
-        "KERNEL_RELEASE": "5.16.0",
-        "LOCAL_HOST": "a-name",
-        "SERIES_META": {
-            "TCP upload": {"UNITS": "Mbits/s", "MEAN_VALUE": 9.7},
-            "TCP download BE": {"UNITS": "Mbits/s"},
-            "TCP totals": {"UNITS": "Mbits/s"},
-            "Ping (ms) ICMP": {"UNITS": "ms"},
-            "Ping (ms) UDP": {"UNITS": "ms"},
-            "Ping (ms) avg": {"UNITS": "ms"},
-            "VoIP::delay": {"UNITS": "ms"},
-        },
-    },
-    "raw_values": {
-        "Ping (ms) ICMP": [{"seq": 1.0, "t": 1712427980.0, "val": 1.25}, {"t": 1712427980.25, "val": 2.5}],
-        "TCP upload": [{"t": 1712427980.5, "dur": 0.2, "val": 9.4}],
-    },
-}
 
 
 @pytest.fixture
@@ -70,29 +34,6 @@ def store(tmp_path):
     with Store.open(tmp_path / "lab.sqlite") as opened:
         opened.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
         yield opened
-
-
-def written(tmp_path, content, name="x.flent"):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
-    return path
-
-
-def changed(report, *path, value):
-    """A copy of the report with one member another; value None takes it away."""
-    copy = json.loads(json.dumps(report))
-    holder = copy
-    for name in path[:-1]:
-        holder = holder[name]
-    if value is None:
-        del holder[path[-1]]
-    else:
-        holder[path[-1]] = value
-    return copy
-
-
-def iperf3(case):
-    return json.loads((IPERF3 / f"3.12-{case}.out").read_text())
 
 
 def samples_of(path):
@@ -200,122 +141,6 @@ def test_a_flent_file_that_was_recorded():
                 assert 0 <= sample.value < (35e6 if sample.metric == "goodput" else 0.1)
 
 
-# -- what is refused --------------------------------------------------------------------------------
-
-TCP = iperf3("tcp")
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "it is no JSON"),
-        (b"\xff\xfe", "it is no text"),
-        (b"[1]", "its JSON is no object"),
-        (b"{}", "its JSON has the keys of no report"),
-        (b'{"a": 1, "b": 2}', "its JSON has the keys 'a', 'b'"),
-        (b'{"a": NaN}', "NaN is no number"),
-        (b"[" * 100_000, "it is no JSON"),
-        (json.dumps(TCP).encode()[:-40], "it is no JSON"),
-        (gzip.compress(json.dumps(FLENT).encode())[:-20], "its gzip data are"),
-        (b"\x1f\x8b\x08\x00rubbish", "its gzip data are"),
-        (changed(TCP, "start", "test_start", "bidir", value=1), "in both directions at once"),
-        (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
-        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
-        (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),
-        (changed(TCP, "start", "timestamp", "timesecs", value=1e30), "timesecs is no time"),
-        (changed(TCP, "start", "connecting_to", value=None), "report of an iperf3 server"),
-        (changed(TCP, "end", value=None), "its JSON has the keys"),
-        (changed(TCP, "end", "sum_received", value=None), "sum_received"),
-        (changed(TCP, "end", "sum_received", "bits_per_second", value="fast"), "'fast', which is no number"),
-        (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a rate of -1 bit/s"),
-        (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
-        (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
-        (changed(FLENT, "version", value="4"), "format '4' is none of"),
-        (changed(FLENT, "metadata", "NAME", value=None), "metadata has no NAME"),
-        (changed(FLENT, "x_values", value=[0.0]), "'TCP upload' has not one value for each x value"),
-        (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "a goodput that cannot be"),
-        (changed(FLENT, "results", "TCP upload", value=[1, "2", 3]), "TCP upload is no number"),
-        (changed(FLENT, "results", "TCP upload", value=[1, True, 3]), "TCP upload is no number"),
-        (changed(FLENT, "results", "TCP upload", value=[1, -2, 3]), "a goodput that cannot be"),
-        (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
-        (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
-        (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
-        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "times are none since 1970"),
-        (
-            changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value="yesterday"),
-            "TIME is no time in ISO 8601",
-        ),
-        (changed(FLENT, "metadata", "NAME", value="\ud800"), "text that is no Unicode"),
-    ],
-)  # fmt: skip
-def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
-    path = written(tmp_path, content)
-    with pytest.raises(UserError) as refused:
-        imported.read(path)
-    assert f"FILE {path}: must be a whole JSON report of an iperf3 client, or a flent data file" in str(
-        refused.value
-    )
-    assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    "case", ["server-absent", "server-busy", "server-killed", "server-silent", "host-unreachable", "stopped"]
-)
-def test_a_report_of_a_test_that_failed_is_refused(case):
-    with pytest.raises(UserError, match="iperf3 ended with an error: "):
-        imported.read(IPERF3 / f"3.12-{case}.out")
-
-
-def test_what_is_no_file_is_refused(tmp_path):
-    for path, words in ((tmp_path, "no regular file"), (tmp_path / "none", "no such file")):
-        with pytest.raises(UserError, match=f"must be a file that can be read .found: {words}"):
-            imported.read(path)
-
-
-def test_what_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(imported, "LARGEST", 1 << 20)
-    with pytest.raises(UserError, match="unpacked it is larger than 1 MiB"):
-        imported.read(written(tmp_path, gzip.compress(bytes(1 << 22))))
-    with pytest.raises(UserError, match="it is larger than 1 MiB"):
-        imported.read(written(tmp_path, bytes(1 << 21)))
-
-
-def test_every_cut_of_a_file_is_refused_or_read_whole(tmp_path):
-    whole = json.dumps(TCP).encode()
-    for cut in range(0, len(whole) - 1, len(whole) // 60):
-        with pytest.raises(UserError):
-            imported.read(written(tmp_path, whole[:cut]))
-
-
-STRANGE = [None, True, -1, 0, 1e308, 10**400, -0.5, "", "x", "\x00", [], [None], {}, {"a": 1}]
-
-
-def leaves(value, path=()):
-    """Paths to every member of a JSON value."""
-    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
-        yield (*path, name)
-        if isinstance(inner, dict | list):
-            yield from leaves(inner, (*path, name))
-
-
-@pytest.mark.parametrize("report", [TCP, iperf3("udp"), FLENT], ids=["tcp", "udp", "flent"])
-def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, report):
-    chance, taken = random.Random(21), 0
-    paths = list(leaves(report))
-    for number in range(400):
-        text = changed(report, *chance.choice(paths), value=chance.choice(STRANGE))
-        text["made"] = number  # so that no two are the same
-        try:
-            file = imported.read(written(tmp_path, text))
-        except UserError as refused:
-            assert "FILE " in str(refused)
-            continue
-        imported.store_all(store, [file], About())
-        taken += 1
-    assert 0 < taken < 400
-    assert store.db.execute("SELECT count(*) FROM _run").fetchone()[0] == taken
-
-
 # -- stored, and kept apart -------------------------------------------------------------------------
 
 
@@ -341,23 +166,23 @@ def test_of_several_files_all_are_stored_or_none(store, tmp_path):
     bad = replace(trial, samples=(Sample("no such metric", 1.0),))
     broken = replace(other, measured=replace(other.measured, trials=(bad,)))
     with pytest.raises(ValueError, match="no such metric"):
-        imported.store_all(store, [good, broken], About())
+        imported.store_all(store, [good, broken], About(*BARE))
     assert store.latest_run() is None
     assert store.db.execute("SELECT count(*) FROM _trial").fetchone()[0] == 0
 
 
 def test_a_file_is_imported_once(store, tmp_path):
     path = IPERF3 / "3.12-tcp.out"
-    (run_id,) = imported.store_all(store, [imported.read(path)], About())
+    (run_id,) = imported.store_all(store, [imported.read(path)], About(*BARE))
     with pytest.raises(UserError, match=f"must not be imported twice .found: run {run_id}"):
-        imported.store_all(store, [imported.read(path)], About())
+        imported.store_all(store, [imported.read(path)], About(*BARE))
     udp = imported.read(IPERF3 / "3.12-udp.out")
     with pytest.raises(UserError, match=r"must not be imported twice .found: the same as 3.12-udp.out"):
-        imported.store_all(store, [udp, udp], About())
+        imported.store_all(store, [udp, udp], About(*BARE))
     assert len(store.db.execute("SELECT 1 FROM _run").fetchall()) == 1
     # One that was withdrawn, because it was imported under the wrong name, say, may come again.
     store.void_trials(store.trial_ids(run_id), "another overlay")
-    imported.store_all(store, [imported.read(path)], About(Variant("host")))
+    imported.store_all(store, [imported.read(path)], About(Variant("host"), "bare"))
 
 
 def test_imported_values_are_in_no_row_with_our_own(store):
@@ -391,13 +216,30 @@ def call(*arguments):
 
 def test_the_command_says_what_became_of_each_file(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
-    said = call(written(tmp_path, FLENT), IPERF3 / "3.12-tcp.out", "--overlay", "host").stderr.splitlines()
+    files = (written(tmp_path, FLENT), IPERF3 / "3.12-tcp.out")
+    said = call(*files, "--overlay", "host", "--accelerator", "kvm").stderr.splitlines()
     with Store.open(tmp_path / "results" / "lab.sqlite") as store:
         first, second = (row[0] for row in store.db.execute("SELECT run_id FROM _run ORDER BY rowid"))
     assert said == [
-        f"x.flent: run {first}, 4 benchmarks; 4 series without a metric here left out",
-        f"3.12-tcp.out: run {second}, 1 benchmarks",
+        f"x.flent: run {first}, 4 benchmarks; 4 series left out, which are computed or have no metric here",
+        f"3.12-tcp.out: run {second}, 1 benchmark",
     ]
+    with Store.open(tmp_path / "results" / "lab.sqlite") as store:
+        assert {row[0] for row in store.db.execute("SELECT accelerator FROM run")} == {"kvm"}
+        shown = io.StringIO()
+        show(store, second, Console(file=shown, width=200))
+    assert shown.getvalue().startswith("Imported: 3.12-tcp.out, profile unknown\n")
+
+
+@pytest.mark.parametrize("said", [(), ("--accelerator", ""), ("--accelerator", "fpga")])
+def test_how_the_cpus_ran_is_not_made_up(tmp_path, monkeypatch, said):
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
+    with pytest.raises(
+        UserError, match=r"ACCELERATOR: must say how the CPUs .* ran, because no file says it"
+    ) as one:
+        call(IPERF3 / "3.12-tcp.out", *said)
+    assert "ACCELERATOR=bare is the hosts' own CPUs, kvm VMs" in str(one.value)
+    assert not (tmp_path / "lab.sqlite").exists()
 
 
 @pytest.mark.parametrize("overlay", ["Weave", "weave/", "host/x", "weave/sleeve/x", "[red]", "", "a" * 50])
@@ -414,5 +256,5 @@ def test_no_file_is_no_import(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="FILE: must name at least one file"):
         call()
     with pytest.raises(UserError, match="no such file"):
-        call(IPERF3 / "3.12-tcp.out", tmp_path / "none")
+        call(IPERF3 / "3.12-tcp.out", tmp_path / "none", "--accelerator", "bare")
     assert not (tmp_path / "lab.sqlite").exists()

@@ -1,7 +1,9 @@
 """One command at a time per cluster."""
 
+import fcntl
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -9,7 +11,7 @@ import sys
 import pytest
 
 from overlaylab.errors import UserError
-from overlaylab.lock import cluster_lock
+from overlaylab.lock import cluster_lock, is_held
 
 HOLDER = """
 import time
@@ -46,6 +48,13 @@ def test_refusing_leaves_the_owners_name_for_the_next(holder, own_cache) -> None
     assert json.loads((own_cache / "clusters" / "pair" / "lock").read_text())["pid"] == holder.pid
 
 
+def test_who_asks_is_told_whether_it_is_held_and_holds_nothing(holder) -> None:
+    assert (is_held("pair"), is_held("trio"), is_held("../\0")) == (True, False, False)
+    with cluster_lock("trio", "measuring weave"):
+        assert is_held("trio")
+    assert not is_held("trio")
+
+
 def test_another_cluster_is_free(holder) -> None:
     with cluster_lock("trio", "measuring weave"):
         pass
@@ -78,3 +87,32 @@ def test_an_owner_that_has_not_said_its_name_yet_is_another_process(holder, own_
     (own_cache / "clusters" / "pair" / "lock").write_text("")
     with pytest.raises(UserError, match="found: another process"), cluster_lock("pair", "again"):
         pass
+
+
+def test_a_folder_is_held_until_its_holder_ends(tmp_path) -> None:
+    holding = f"""
+import time
+from pathlib import Path
+from overlaylab.lock import held
+with held(Path({str(tmp_path / "folder")!r})):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+    first, second = (
+        subprocess.Popen([sys.executable, "-c", holding], stdout=subprocess.PIPE, text=True) for _ in range(2)
+    )
+    assert first.stdout is not None
+    assert second.stdout is not None
+    ready, _, _ = select.select([first.stdout, second.stdout], [], [], 60)
+    (holder,) = ready
+    waiting = second if holder is first.stdout else first
+    descriptor = os.open(tmp_path / "folder", os.O_RDONLY)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(descriptor)
+    (first if waiting is second else second).kill()
+    assert waiting.stdout.readline() == "held\n"
+    waiting.kill()
+    for process in (first, second):
+        process.wait()
+        process.stdout.close()

@@ -72,14 +72,51 @@ def test_output_that_is_cut_short_gives_no_other_values(tool: str) -> None:
 def test_goodput_is_what_the_receiver_counted() -> None:
     """The sender's own figure is higher by what lies in queues: 100 Mbit/s carries 95.6 of payload."""
     report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
-    goodput, *intervals, retransmits = parse(FIXTURES / "iperf3" / "3.12-tcp.out")
+    goodput, *rest = parse(FIXTURES / "iperf3" / "3.12-tcp.out")
+    intervals = [s for s in rest if s.metric == "goodput"]
     assert goodput.value == report["end"]["sum_received"]["bits_per_second"]
     assert (goodput.t_start, goodput.t_end, goodput.quantile) == (None, None, None)
     assert goodput.value < report["end"]["sum_sent"]["bits_per_second"]
     server = [i["sum"] for i in report["server_output_json"]["intervals"] if not i["sum"]["omitted"]]
     assert [i.value for i in intervals] == [s["bits_per_second"] for s in server]
     assert [(round(i.t_start), round(i.t_end)) for i in intervals] == [(1, 2), (2, 3)]
-    assert retransmits == Sample("retransmits", report["end"]["sum_sent"]["retransmits"])
+
+
+@pytest.mark.parametrize("case", ["tcp-retransmits", "tcp-reverse"])
+def test_retransmits_are_told_when_the_sender_had_them(case: str) -> None:
+    out = FIXTURES / "iperf3" / f"3.12-{case}.out"
+    report = json.loads(out.read_text())
+    whole, *each = [s for s in parse(out) if s.metric == "retransmits"]
+    assert whole == Sample("retransmits", report["end"]["sum_sent"]["retransmits"])
+    assert sum(s.value for s in each) == whole.value
+    if case == "tcp-retransmits":
+        assert [(round(s.t_start), round(s.t_end), s.value) for s in each] == [
+            (1, 2, 4879),
+            (2, 3, 4007),
+            (3, 4, 6057),
+            (4, 5, 5154),
+        ]
+
+
+def test_loss_and_jitter_of_each_interval_are_the_receivers() -> None:
+    out = FIXTURES / "iperf3" / "3.12-udp-overload.out"
+    samples = parse(out)
+    each = [s for s in samples if s.metric == "loss" and s.t_start is not None]
+    assert [(round(s.t_start), s.value) for s in each] == [(1, 2031 / 10364), (2, 1968 / 10356)]
+    assert {s.resolution for s in each} == {None}
+    jitter = [s.value for s in samples if s.metric == "jitter" and s.t_start is not None]
+    assert jitter == [pytest.approx(0.000478826), pytest.approx(0.000481470)]
+
+
+@pytest.mark.parametrize(("lost", "packets"), [(-3, 100), (0, 0)])
+def test_an_interval_that_says_nothing_of_loss_gives_none(lost: int, packets: int) -> None:
+    """Late datagrams are taken off a later interval's losses; where nothing arrives, nothing is counted."""
+    out = FIXTURES / "iperf3" / "3.12-udp-overload.out"
+    report = json.loads(out.read_text())
+    report["server_output_json"]["intervals"][-1]["sum"] |= {"lost_packets": lost, "packets": packets}
+    samples = parse(out, json.dumps(report))
+    each = [s for s in samples if s.metric == "loss" and s.t_start is not None]
+    assert [s.value for s in each] == [2031 / 10364]
 
 
 @pytest.mark.parametrize(("case", "streams"), [("tcp", 1), ("tcp-parallel", 4), ("tcp-reverse", 1)])
@@ -103,6 +140,15 @@ def test_udp_loss_leaves_the_omitted_second_out() -> None:
     assert values["jitter"] == end["jitter_ms"] / 1000
 
 
+def test_what_was_sent_after_the_last_arrival_is_lost() -> None:
+    """The receiver numbers gaps between arrivals: of 2401 datagrams the first 53 arrived, and it counted no loss."""
+    values = {
+        s.metric: s.value for s in parse(FIXTURES / "iperf3" / "3.12-udp-tail-lost.out") if s.t_start is None
+    }
+    assert values["loss"] == (2401 - 53) / 2401
+    assert values["loss"] == pytest.approx(1 - values["goodput"] / values["offered"], abs=0.002)
+
+
 def test_datagrams_that_were_overtaken_are_counted_by_the_receiver() -> None:
     """One of 20, and each that came twice (one of 33) once more: its number is no higher than the last."""
     out = FIXTURES / "iperf3" / "3.12-udp-overtaken.out"
@@ -114,8 +160,24 @@ def test_datagrams_that_were_overtaken_are_counted_by_the_receiver() -> None:
 def test_an_interval_in_which_nothing_arrived_is_a_zero() -> None:
     report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
     report["server_output_json"]["intervals"][-1]["sum"] |= {"bytes": 0, "bits_per_second": 0}
-    last = [s for s in iperf3.parse(json.dumps(report), "", 0, IPERF) if s.t_start is not None][-1]
-    assert (last.metric, last.value) == ("goodput", 0)
+    samples = iperf3.parse(json.dumps(report), "", 0, IPERF)
+    assert [s.value for s in samples if s.metric == "goodput"][-1] == 0
+
+
+@pytest.mark.parametrize("value", [1e308, 2**53 + 2, -1, 0.5])
+def test_what_nobody_can_have_counted_is_no_count(value: float) -> None:
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    report["intervals"][-1]["sum"]["retransmits"] = value
+    with pytest.raises(ParseError, match="which is no count"):
+        iperf3.parse(json.dumps(report), "", 0, IPERF)
+
+
+@pytest.mark.parametrize("size", [0, -8192])
+def test_a_receiver_that_reads_nothing_at_once_has_no_step(size: int) -> None:
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    report["start"]["test_start"]["blksize"] = size
+    with pytest.raises(ParseError, match="in steps that cannot be"):
+        iperf3.parse(json.dumps(report), "", 0, IPERF)
 
 
 def test_a_report_that_is_nested_too_deeply_is_cut_short() -> None:

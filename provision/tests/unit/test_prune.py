@@ -77,7 +77,8 @@ def test_every_table_that_belongs_to_a_run_is_known(store):
     store.db.execute("INSERT INTO _later SELECT trial_id, 'x' FROM _trial")
     prune.remove(store, runs(store))
     left = {table: count for table, count in rows(store).items() if count}
-    assert set(left) == {"migration", "_loaded", "metric", "_variant", "_published"}
+    published = {"_published", "_published_flaw", "_published_precision"}
+    assert set(left) == {"migration", "_loaded", "metric", "_variant", *published}
 
 
 def test_what_would_break_is_not_begun(store):
@@ -119,10 +120,13 @@ def test_it_asks_and_takes_no_for_an_answer(store):
     run_id = maker.fill(store)
     refused = call("--run", run_id, input="n\n")
     assert refused.exit_code == 1 and runs(store) == [run_id]
+    assert "Remove it for good?" in refused.stderr and "nothing was removed" in refused.stderr
     assert run_id in refused.stderr and re.search(
-        r"1 run with 36 trials and 144 samples; \d+(\.\d+)? kB of disk come back", refused.stderr
+        r"1 run with 36 trials and 144 samples; without it the file is \d+(\.\d+)? kB smaller", refused.stderr
     )
-    assert call("--run", run_id, input="").exit_code == 1 and runs(store) == [run_id]
+    with pytest.raises(UserError, match=r"nobody to ask. YES=1 removes without a question"):
+        call("--run", run_id, input="")
+    assert runs(store) == [run_id]
     assert call("--run", run_id, "--dry-run").exit_code == 0 and runs(store) == [run_id]
     assert "nothing to remove" in call("--keep", "1").stderr
     assert call("--run", run_id, input="y\n").exit_code == 0 and runs(store) == []

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -16,6 +17,7 @@ from overlaylab import paths
 from overlaylab.cli import cli
 from overlaylab.errors import UserError
 from overlaylab.model import ProfileCheck
+from overlaylab.progress import HIDDEN
 from overlaylab.results_export import harmless
 from overlaylab.store import Store
 
@@ -53,7 +55,7 @@ def test_show_takes_the_newest_run_or_the_one_named(lab):
     assert f"Run {older} " in call("show", older[-4:]).stdout
 
 
-@pytest.mark.parametrize(("run", "fits"), [("20", 2), ("x", 0)])
+@pytest.mark.parametrize(("run", "fits"), [("20", 2), ("x", "none")])
 def test_a_run_that_is_not_one_is_refused(lab, run, fits):
     with pytest.raises(
         UserError, match=rf"RUN: must be the id of one run.*found: {run}, which fits {fits}\)"
@@ -71,8 +73,28 @@ def test_an_empty_database_says_what_to_do(tmp_path, monkeypatch):
 def test_list_has_the_newest_first(lab):
     _, (older, newer) = lab
     lines = call("list").stdout.splitlines()
-    assert lines[2].split()[:2] == [newer, "done"] and lines[2].endswith("6 of 6")
-    assert lines[3].split()[:2] == [older, "done"] and lines[3].endswith("11 of 12")
+    assert lines[2].split()[:5] == [newer, "done", "6", "of", "6"]
+    assert lines[3].split()[:5] == [older, "done", "11", "of", "12"]
+
+
+def test_no_line_of_the_list_loses_anything_on_a_narrow_terminal(lab, monkeypatch):
+    path, _ = lab
+    with Store.open(path) as store:
+        run = replace(maker.RUN, blocks=1, suite="weave-vs-flannel-2016", accelerator="shared-kernel")
+        run_id = maker.fill(store, run, until=1)
+        store.set_run_state(run_id, "interrupted")
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = call("list").stdout
+    assert max(map(len, shown.splitlines())) <= 80 and "…" not in shown
+    assert "weave-vs-flannel-2016," in shown and "shared-kernel:" in shown
+
+
+def test_nothing_commands_the_terminal_or_reorders_it(lab):
+    path, _ = lab
+    with Store.open(path) as store:
+        maker.fill(store, replace(maker.RUN, blocks=1, machine="\x1b[2Jm\u202ex", suite="s\x9bu\u2066"))
+    shown = call("show").stdout + call("list").stdout
+    assert not HIDDEN.search(shown) and "[2Jmx" in shown and "su, pair" in shown
 
 
 def test_names_are_printed_as_they_are(lab):
@@ -97,13 +119,13 @@ def test_a_run_of_nothing_but_checks_shows_them(lab):
             store.add_profile_check(run_id, check)
         store.set_run_state(run_id, "running")
     shown = call("show", run_id).stdout
-    assert "Not to its end: what was checked until then." in shown
+    assert "This run did not reach its end: what was checked until then." in shown
     assert "No trial has given a value" not in shown and "lab:resume" not in shown
     assert "   packets node1 to node2: 117.4 thousand/s: ok (64-byte datagrams)\n" in shown
     assert "   burst-bytes node1 to node2: 1.2 GB, asked 1 ± 0.05: FAILED\n" in shown
     assert "   loss node1 to node2: –: not here (no netem)\n" in shown
     (line,) = [line for line in call("list").stdout.splitlines() if run_id in line]
-    assert line.endswith("1 of 3 checks")
+    assert line.split()[1:6] == ["running", "1", "of", "3", "checks"]
 
 
 def rows_of(path):
@@ -184,10 +206,9 @@ def test_void_withdraws_what_is_named_and_nothing_else(lab):
     path, (older, newer) = lab
     with Store.open(path) as store:
         ids = store.trial_ids(newer)
-    assert (
-        "2 of 2 trials withdrawn"
-        in call("void", newer, str(ids[0]), str(ids[1]), "--reason", "a neighbour").stderr
-    )
+    two = ("void", newer, str(ids[0]), str(ids[1]), "--reason", "a neighbour")
+    assert call(*two).stderr == "2 trials withdrawn\n"
+    assert call(*two).stderr == "0 trials withdrawn; 2 had given no result that held\n"
     with Store.open(path) as store:
         assert store.trial_ids(newer, status="void") == ids[:2]
         assert store.trial_ids(older, status="void") == []
@@ -201,7 +222,8 @@ def test_void_withdraws_what_is_named_and_nothing_else(lab):
 def test_void_without_trials_withdraws_the_whole_run(lab):
     path, (older, newer) = lab
     # One of its trials had failed: it keeps its own reason.
-    assert "11 of 12 trials withdrawn" in call("void", older, "--why", "the profile was wrong").stderr
+    said = call("void", older, "--why", "the profile was wrong").stderr
+    assert said == "11 trials withdrawn; 1 had given no result that held\n"
     with Store.open(path) as store:
         assert len(store.trial_ids(older, status="void")) == 11
         assert len(store.trial_ids(newer, status="ok")) == 6
@@ -211,7 +233,7 @@ def test_void_without_trials_withdraws_the_whole_run(lab):
 def test_a_report_is_one_new_file(lab, tmp_path):
     _, (older, newer) = lab
     out = tmp_path / "report.html"
-    call("report", "--out", str(out))
+    assert re.fullmatch(rf"{out}: 1 run, [\d.]+ kB\n", call("report", "--out", str(out)).stderr)
     text = out.read_text(encoding="utf-8")
     assert text.startswith("<!doctype html>\n") and text.endswith("</html>\n")
     assert newer in text and older not in text
@@ -240,11 +262,11 @@ def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
     assert out.read_text().startswith("run_id,trial_id,started_at,origin,")
     assert newer in task("results:show").stdout
     refused = task("results:show", "RUN=$(id); x")
-    assert refused.returncode == 2 and "found: $(id); x, which fits 0" in refused.stderr
+    assert refused.returncode == 2 and "found: $(id); x, which fits none" in refused.stderr
     with Store.open(path) as store:
         first, second, *_ = store.trial_ids(newer)
     done = task("results:void", f"RUN={newer}", f"TRIALS={first}  {second}", "REASON=it's off; really")
-    assert "2 of 2 trials withdrawn" in done.stderr, done.stderr
+    assert "2 trials withdrawn" in done.stderr, done.stderr
     with Store.open(path) as store:
         reasons = {r[0] for r in store.db.execute("SELECT reason FROM trial WHERE status = 'void'")}
     assert reasons == {"it's off; really"}
@@ -254,7 +276,9 @@ def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
     done = task("results:report", f"OUT={page}")
     assert done.returncode == 0 and "4 × the rest" in page.read_text(), done.stderr
     foreign = FIXTURES.parent / "iperf3" / "3.12-tcp.out"
-    done = task("results:import", "OVERLAY=weave/sleeve", "MACHINE=2 'cores'", "--", str(foreign))
+    done = task(
+        "results:import", "ACCELERATOR=bare", "OVERLAY=weave/sleeve", "MACHINE=2 'cores'", "--", str(foreign)
+    )
     assert done.returncode == 0 and done.stderr.startswith("3.12-tcp.out: run "), done.stderr
     assert "2 'cores'" in task("results:show").stdout
     done = task("results:prune", "KEEP=0", "YES=1")

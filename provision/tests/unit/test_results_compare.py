@@ -198,3 +198,14 @@ def test_what_is_typed_wrong_is_said(store):
         UserError, match=r"FAIL_OVER: must be a number and a percent sign, such as 2% \(found: 5\)"
     ):
         call(run, "--fail-over", "5")
+
+
+def test_what_only_one_run_has_is_said_and_nothing_is_judged(store):
+    first = measured(store, {HOST: EVEN, FASTDP: times(0.95)})
+    second = measured(store, {HOST: EVEN, SLEEVE: times(0.3)})
+    done = CliRunner().invoke(cli, ["results", "compare", first, second, "--fail-over", "5%"])
+    assert done.exit_code == 3
+    assert "Only the first run has the overlay mode weave fastdp." in done.stdout
+    assert "Only the second run has the overlay mode weave sleeve." in done.stdout
+    assert "No overlay was measured in both, so nothing is judged.\nExit code 3.\n" in done.stdout
+    assert "overlay mode  n" not in done.stdout and "0 of 0" not in done.stdout

@@ -119,6 +119,31 @@ def test_a_trial_that_was_left_running_is_taken_again(store):
     assert one(store, "SELECT started_at FROM trial WHERE trial_id = ?", first)[0] == "2000-01-01T00:01:00Z"
 
 
+def test_only_a_mark_does_not_wait_for_the_disk(store):
+    store.db.execute("PRAGMA synchronous = FULL")
+    run_id = store.begin_run(maker.RUN, maker.plan())
+    store.set_run_state(run_id, "running")
+    (first, trial), *_ = store.pending_trials(run_id)
+    levels = []
+    store.db.set_trace_callback(
+        lambda sql: (
+            levels.append(sql) if "synchronous = " in sql or sql.startswith(("BEGIN", "COMMIT")) else None
+        )
+    )
+    store.start_trial(first, "2000-01-01T00:00:00Z")
+    mark, levels[:] = levels[-4:], []
+    store.finish_trial(first, maker.result(trial, random.Random(1)))
+    result, levels[:] = list(levels), []
+    store.db.set_trace_callback(None)
+    assert mark == [
+        "PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "COMMIT", "PRAGMA synchronous = FULL"
+    ]  # fmt: skip
+    assert result == ["BEGIN IMMEDIATE", "COMMIT"] and one(store, "PRAGMA synchronous")[0] == 2
+    with pytest.raises(ValueError, match="is finished"):
+        store.start_trial(first, "2000-01-01T00:00:00Z")
+    assert one(store, "PRAGMA synchronous")[0] == 2
+
+
 def test_a_failed_trial_is_a_row_without_a_value(store):
     run_id = store.begin_run(maker.RUN, maker.plan())
     trial_id, trial = store.pending_trials(run_id)[0]

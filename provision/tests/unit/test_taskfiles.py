@@ -16,9 +16,9 @@ from overlaylab.selection import ALL
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 
-PLAIN = {"default", "setup", "doctor", "test"}
+PLAIN = {"default", "setup", "doctor", "test", "view"}
 """Tasks without a namespace."""
-NAMESPACES = {"image", "lab", "profile", "results", "test", "bench", "docs"}
+NAMESPACES = {"image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
 
 
 SAY = """#!/bin/sh

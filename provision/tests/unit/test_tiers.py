@@ -173,7 +173,7 @@ def test_a_group_is_found_by_its_id_part_of_it_or_as_the_newest(store) -> None:
         text: tiers.find_group(store, text).runs["azure-a0"][0] for text in ("aaaa", "20260202", "newest")
     }
     assert found == {"aaaa": older, "20260202": newer, "newest": newer}
-    for text, count in (("2026", 2), ("cccc", 0)):
+    for text, count in (("2026", 2), ("cccc", "none")):
         with pytest.raises(UserError) as wrong:
             tiers.find_group(store, text)
         assert (wrong.value.where, wrong.value.seen) == ("GROUP", f"{text}, which fits {count}")

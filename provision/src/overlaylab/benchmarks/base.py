@@ -146,6 +146,15 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
     return {k: int(v) if k in whole else v for k, v in values.items()}
 
 
+def protocol(benchmark: str, parameters: JSON) -> str:
+    """``udp`` or ``tcp``, as the benchmark's parameters say, else as its name does."""
+    said = parameters.get("protocol")
+    if said:
+        return str(said)
+    names = f"{benchmark} {parameters.get('test', '')}"
+    return "udp" if parameters.get("udp") or "udp" in names else "tcp"
+
+
 def at_mtu(parameters: JSON, mtu: int) -> dict[str, Any]:
     """Parameters with a number for `PATH`. mtu: bytes that the overlay carries between the endpoints."""
     return {k: mtu - UDP_HEADERS if v == PATH else v for k, v in parameters.items()}

@@ -16,6 +16,7 @@ from overlaylab.commands.bench_fuzz import command as fuzz
 from overlaylab.commands.bench_profiles import command as profiles
 from overlaylab.commands.bench_scale import stats_command, store_command
 from overlaylab.commands.bench_statistics import command as statistics_command
+from overlaylab.commands.bench_viewer import command as viewer
 from overlaylab.commands.measure import carry_out
 
 
@@ -30,6 +31,7 @@ command.add_command(profiles)
 command.add_command(store_command)
 command.add_command(stats_command)
 command.add_command(statistics_command)
+command.add_command(viewer)
 
 
 @command.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
@@ -235,7 +236,7 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
-    from overlaylab import results, results_table, results_verdicts
+    from overlaylab import comparison, results, results_table, results_verdicts
 
     for line in _left_out(asked):
         say(line)
@@ -271,8 +272,9 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         return found
 
     def show(block: int) -> None:
-        unfinished = not runner.ended
-        results_table.show(store, run_id, out, provisional=unfinished, brief=unfinished)
+        whole, unfinished = results.report(store, run_id), not runner.ended
+        comparison.write(store, whole)
+        results_table.show_report(whole, out, provisional=unfinished, brief=unfinished)
 
     shaper = on_nodes(provider, asked.profile)
     runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh, enough)
@@ -280,6 +282,8 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         await runner.run()
     except (Exception, asyncio.CancelledError):
         store.set_run_state(run_id, "interrupted")
+        with contextlib.suppress(UserError):  # of the database: why the run ended is what has to be read
+            comparison.write(store, results.report(store, run_id))
         say(f"run {run_id} is interrupted; ./task lab:resume carries on")
         raise
     finally:
@@ -288,8 +292,9 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         except NodeError as error:  # a dead node is often why we leave: that is what the user has to read
             say(f"could not tidy up: {error}")
     clock = runner.clock
+    waiting = f", {readable(clock.fragments)} until floods' fragments were gone" if clock.fragments else ""
     say(
         f"where the time went: {readable(clock.trials)} in trials, {readable(clock.harness)} around them, "
-        f"{readable(clock.setup)} reverting and setting up"
+        f"{readable(clock.setup)} reverting and setting up{waiting}"
     )
     return clock

@@ -70,7 +70,7 @@ def _first_mode(overlay: str) -> str:
 
 
 async def _run(asked: experiment.Request, provider, store: Store, rules: int) -> None:
-    from overlaylab import policy_table
+    from overlaylab import comparison, policy_table
     from overlaylab.plan import HOST
 
     # The profile is proven on the host network; that is not measured.
@@ -92,6 +92,7 @@ async def _run(asked: experiment.Request, provider, store: Store, rules: int) ->
         raise
     finally:
         await asyncio.shield(_leave(runner, provider))
+    comparison.refresh(store, [run_id])
     policy_table.show(store, run_id, rules, Console(highlight=False))
 
 

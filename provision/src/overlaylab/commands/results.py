@@ -6,12 +6,11 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from overlaylab import paths, results_checks, results_compare_table, results_grid_table
 from overlaylab.design import PERCENT
 from overlaylab.errors import UserError
-from overlaylab.progress import wide
+from overlaylab.progress import HIDDEN, PlainConsole, wide
 from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
 from overlaylab.store import Store
@@ -44,22 +43,25 @@ def command() -> None:
     help="The table of several tiers (PROFILES=): an id, its beginning or end, or newest.",
 )
 def show_command(run: str | None, group: str | None) -> None:
-    """Print the table of RUN (an id or its unique beginning or end), by default of the newest run."""
+    """Print the tables of a run.
+
+    RUN is an id or its unique beginning or end; left out, the newest.
+    """
     one_of(run, group)
     with opened() as store:
         if group:
             from overlaylab import tiers  # imports all that measuring takes
 
-            results_grid_table.show(
-                store, tiers.find_group(store, group), Console(highlight=False, markup=False, emoji=False)
-            )
+            results_grid_table.show(store, tiers.find_group(store, group), PlainConsole())
         else:
-            show(store, run or None, Console(highlight=False, markup=False, emoji=False))
+            show(store, run or None, PlainConsole())
 
 
 @command.command("compare")
 @click.argument("runs", nargs=-1)
-@click.option("--run-a", envvar="RUN_A", help="The run to hold the other against, an id or its unique end.")
+@click.option(
+    "--run-a", envvar="RUN_A", help="The run to hold the other against, an id or its unique beginning or end."
+)
 @click.option("--run-b", envvar="RUN_B", help="The other (default: the newest).")
 @click.option("--fail-over", envvar="FAIL_OVER", type=PERCENT,
               help="Exit 1 where something got worse by more than this, such as 5%, and 3 where that cannot be told.")  # fmt: skip
@@ -69,9 +71,9 @@ def show_command(run: str | None, group: str | None) -> None:
 def compare_command(
     runs: tuple[str, ...], run_a: str | None, run_b: str | None, fail_over: float | None, margin: float | None
 ) -> None:
-    """Hold run B against run A: how far each ratio to the host moved, with intervals and verdicts.
+    """Hold run B against run A.
 
-    Exit codes with --fail-over: 0 nothing got worse by more than that, 1 something did, 3 nothing is shown to have, but
+    Says how far each ratio to the host moved, with intervals and verdicts. Exit codes with --fail-over: 0 nothing got worse by more than that, 1 something did, 3 nothing is shown to have, but
     too few or too noisy blocks leave it open; 2 where the two runs are not to be compared.
     """
     first, second, *more = (*runs, *(None,) * (2 - len(runs)))
@@ -95,7 +97,7 @@ def compare_command(
 def list_command() -> None:
     """List the runs, newest first."""
     with opened() as store:
-        Console(highlight=False, markup=False, emoji=False).print(runs_table(store))
+        PlainConsole().print(runs_table(store))
 
 
 @command.command("export")
@@ -103,11 +105,14 @@ def list_command() -> None:
 @click.option("--out", default="-", help="File to make; standard output by default.")
 @click.option("--run", default=None, help="Only this run.")
 def export_command(format_: str, out: str, run: str | None) -> None:
-    """Write the view `result` as csv or json."""
+    """Write every value as csv or json.
+
+    One row for each sample: the view `result`, whose columns db/README.md has.
+    """
     with opened() as store:
         rows = export(store, format_, out or "-", store.find_run(run) if run else None)
     if out not in ("", "-"):
-        click.echo(f"{out}: {rows} rows", err=True)
+        click.echo(f"{out}: {_counted(rows, 'row')}", err=True)
 
 
 @command.command("report")
@@ -115,7 +120,10 @@ def export_command(format_: str, out: str, run: str | None) -> None:
 @click.option("--group", default=None, help="All runs of several tiers (PROFILES=): an id, or newest.")
 @click.option("--out", required=True, help="File to make; - for standard output.")
 def report_command(run: str | None, group: str | None, out: str) -> None:
-    """Write a run as one HTML file: tables, every repetition as a dot, provenance. It needs no network."""
+    """Write a run as one HTML file.
+
+    Tables, every repetition as a dot, where the numbers come from. It opens with no network.
+    """
     from overlaylab import results_page  # takes a while to import
 
     if group:
@@ -126,6 +134,9 @@ def report_command(run: str | None, group: str | None, out: str) -> None:
         run_ids = [one for _, one in found.run_ids if one] if found else [store.find_run(run or None)]
         with new_file(out) as stream:
             results_page.write(store, run_ids, stream, found)
+    if out != "-":
+        size = results_checks.value(Path(out).stat().st_size, "bytes")
+        click.echo(f"{out}: {_counted(len(run_ids), 'run')}, {size}", err=True)
 
 
 @command.command("import")
@@ -134,31 +145,59 @@ def report_command(run: str | None, group: str | None, out: str) -> None:
 @click.option("--encrypted", is_flag=True, help="The overlay encrypted.")
 @click.option(
     "--accelerator",
-    default="bare",
-    type=click.Choice(ACCELERATORS),
-    show_default=True,
-    help="How the hosts' CPUs ran.",
+    default=None,
+    metavar="|".join(ACCELERATORS),
+    help="How the CPUs of the hosts ran, which no such file says; must be given.",
 )
 @click.option("--machine", default=None, help="What the hosts are (default: as the file says).")
 def import_command(
-    files: tuple[str, ...], overlay: str | None, encrypted: bool, accelerator: str, machine: str | None
+    files: tuple[str, ...],
+    overlay: str | None,
+    encrypted: bool,
+    accelerator: str | None,
+    machine: str | None,
 ) -> None:
-    """Store FILES of iperf3 (JSON of a client) and flent (.flent, .flent.gz) as runs of origin `imported`.
+    """Store files of iperf3 and flent as runs.
 
-    One run for each file, all or none. They are never put into one row with what was measured here.
+    FILES are the JSON of an iperf3 client, .flent and .flent.gz. Their origin is `imported`. One run for each file, all or none. They are never put into one row with what was measured here.
     """
-    from overlaylab import imported
+    from overlaylab import comparison, imported
 
     if not files:
         raise UserError("FILE", "must name at least one file", fix="See docs/results.md for the formats.")
-    about = imported.About(imported.variant(overlay, encrypted), accelerator, machine or None)
+    how = imported.accelerator(accelerator)
+    about = imported.About(imported.variant(overlay, encrypted), how, machine or None)
     read = [imported.read(Path(file)) for file in files]
     with Store.open(paths.database()) as store:
         run_ids = imported.store_all(store, read, about)
+        comparison.refresh(store, run_ids)
     for file, run_id in zip(read, run_ids, strict=True):
-        left_out = len(file.measured.left_out)
-        also = f"; {left_out} series without a metric here left out" if left_out else ""
-        click.echo(f"{file.path.name}: run {run_id}, {len(file.measured.trials)} benchmarks{also}", err=True)
+        left_out, benchmarks = len(file.measured.left_out), len(file.measured.trials)
+        also = f"; {left_out} series left out, which are computed or have no metric here" if left_out else ""
+        click.echo(
+            f"{HIDDEN.sub('', file.path.name)}: run {run_id}, {_counted(benchmarks, 'benchmark')}{also}",
+            err=True,
+        )
+
+
+@command.command("refresh")
+@click.argument("runs", nargs=-1)
+def refresh_command(runs: tuple[str, ...]) -> None:
+    """Make the view `comparison` anew: of RUNS, by default of all that lack it or have an older one's.
+
+    A database of an older schema lacks it. What is up to date stays as it is.
+    """
+    from overlaylab import comparison  # imports what measuring takes
+
+    with opened() as store:
+        done = comparison.refresh(store, [store.find_run(run) for run in runs] or None)
+    made = (
+        f"{len(done.made)} {'run' if len(done.made) == 1 else 'runs'} refreshed"
+        if done.made
+        else "nothing to refresh"
+    )
+    left = f"; {', '.join(done.measured)}: being measured, so left to its next block" if done.measured else ""
+    click.echo(made + left, err=True)
 
 
 @command.command("prune")
@@ -170,7 +209,10 @@ def import_command(
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; remove nothing.")
 def prune_command(run: str | None, keep: int | None, older: float | None, yes: bool, dry_run: bool) -> None:
-    """Remove whole runs for good, after a question, and give the disk back what they took."""
+    """Remove whole runs for good, after a question.
+
+    Lists them first, with the disk that comes back.
+    """
     from overlaylab import prune
 
     named = [one.strip() for one in (run or "").split(",") if one.strip()]
@@ -181,18 +223,38 @@ def prune_command(run: str | None, keep: int | None, older: float | None, yes: b
             return
         with prune.untouched(store, run_ids):
             planned = prune.preview(store, run_ids)
-            Console(highlight=False, markup=False, emoji=False, stderr=True).print(runs_table(store, run_ids))
+            PlainConsole(stderr=True).print(runs_table(store, run_ids))
             click.echo(
-                f"{len(run_ids)} {'run' if len(run_ids) == 1 else 'runs'} with {planned.trials:,} trials and"
-                f" {planned.samples:,} samples; {results_checks.value(planned.freed, 'bytes')} of disk come back",
+                f"{_counted(len(run_ids), 'run')} with {_counted(planned.trials, 'trial')} and"
+                f" {_counted(planned.samples, 'sample')}; without {'it' if len(run_ids) == 1 else 'them'} the file is"
+                f" {results_checks.value(planned.freed, 'bytes')} smaller",
                 err=True,
             )
             if dry_run:
                 return
-            if not yes:
-                click.confirm("Remove them for good?", abort=True, err=True)
+            if not (yes or _agreed(len(run_ids))):
+                click.echo("nothing was removed", err=True)
+                sys.exit(1)
             _, why = prune.remove(store, run_ids)
     click.echo("removed" if why is None else f"removed; the file keeps its size for now: {why}", err=True)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _agreed(runs: int) -> bool:
+    """The answer to the question. UserError where there is nobody to ask; Abort for Ctrl-C."""
+    try:
+        return click.confirm(f"Remove {'it' if runs == 1 else 'them'} for good?", err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise UserError(
+            "results:prune", "must be told to go ahead where there is nobody to ask",
+            fix="YES=1 removes without a question; DRY_RUN=1 only says what would go.",
+        ) from None  # fmt: skip
 
 
 @command.command("void")
@@ -202,7 +264,13 @@ def prune_command(run: str | None, keep: int | None, older: float | None, yes: b
     "--why", "--reason", "why", required=True, help="Why these results do not hold; stored with each."
 )
 def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
-    """Withdraw RUN, or only the TRIALS of it, for good: they stay in the database, marked, and are shown nowhere."""
+    """Withdraw results that do not hold.
+
+    All of RUN, or only the TRIALS of it, for good: they stay in the database, marked void with the reason, and are in no
+    table.
+    """
+    from overlaylab import comparison
+
     with opened() as store:
         run_id = store.find_run(run)
         known = store.trial_ids(run_id)
@@ -218,4 +286,7 @@ def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
             raise UserError("WHY", "must say why", fix="It is stored with every trial that is withdrawn.")
         chosen = [int(trial) for trial in trials] or known
         count = store.void_trials(chosen, why.strip())
-    click.echo(f"{count} of {len(chosen)} trials withdrawn; the others had given no result", err=True)
+        comparison.refresh(store, [run_id])
+    others = len(chosen) - count
+    also = f"; {others} had given no result that held" if others else ""
+    click.echo(f"{_counted(count, 'trial')} withdrawn{also}", err=True)

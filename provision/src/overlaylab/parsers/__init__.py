@@ -47,6 +47,10 @@ _POSITIVE = ("goodput", "latency", "offered", "transaction_rate", "datagrams")
 _SHARES = ("loss", "cpu")
 
 
+LARGEST_COUNT = 2**53
+"""Beyond it floats skip whole numbers, so it is none that was counted."""
+
+
 def number(tool: str, name: str, value: Any) -> float:
     """A finite number out of JSON, or out of a text that is one. Raises ParseError."""
     if isinstance(value, str) and _DIGITS.fullmatch(value):
@@ -63,9 +67,9 @@ def number(tool: str, name: str, value: Any) -> float:
 
 
 def count(tool: str, name: str, value: Any) -> int:
-    """A whole number of at least zero. Raises ParseError."""
+    """A whole number from zero to LARGEST_COUNT. Raises ParseError."""
     found = number(tool, name, value)
-    if found != int(found) or found < 0:
+    if found != int(found) or not 0 <= found <= LARGEST_COUNT:
         raise ParseError(f"{tool} gave {name} as {_short(value)}, which is no count")
     return int(found)
 
@@ -85,8 +89,10 @@ def checked(tool: str, samples: list[Sample]) -> list[Sample]:
         low = sample.value < 0 or (sample.value == 0 and whole and name.startswith(_POSITIVE))
         if low or (sample.value > 1 and name.startswith(_SHARES)):
             raise ParseError(f"{tool} gave {name} as {sample.value:g}, which it cannot be")
-        if not 0 <= (sample.t_start or 0.0) <= (sample.t_end or 0.0) or (sample.resolution or 1.0) <= 0:
+        if not 0 <= (sample.t_start or 0.0) <= (sample.t_end or 0.0):
             raise ParseError(f"{tool} gave {name} for a time that cannot be")
+        if sample.resolution is not None and sample.resolution <= 0:
+            raise ParseError(f"{tool} gave {name} in steps that cannot be")
     return samples
 
 

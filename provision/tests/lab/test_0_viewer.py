@@ -1,0 +1,53 @@
+"""The viewer as somebody installs it: packages, modules, Electron, build, and the app folder that is made of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from overlaylab import paths
+from overlaylab.store import Store
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that other users can enter, which pytest's own are not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) -> None:
+    program = Path(lab.run("viewer:package", f"OUT={shared / 'made'}").splitlines()[-1])
+    assert program == shared / "made" / "overlaylab-viewer"
+    elsewhere = shared / "copied to here"
+    (shared / "made").rename(elsewhere)
+    Store.open(shared / "lab.sqlite").close()
+
+    done = subprocess.run(
+        [paths.PROVISION / "bin" / "lab", "viewer", "as-user", "--", "node",
+         paths.VIEWER / "test" / "runtime" / "packaged.mjs", elsewhere / program.name, shared / "lab.sqlite"],
+        env=lab.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=120, check=True,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["title"] == "lab.sqlite – overlaylab"
+    version = json.loads((paths.VIEWER / "package.json").read_text())["version"]
+    commit = subprocess.run(
+        ["git", "-C", paths.ROOT, "describe", "--always", "--dirty"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    assert told["about"].startswith(f"overlaylab {version} ({commit}), Electron ")
+
+
+def test_without_a_screen_the_viewer_says_what_to_do(lab) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        lab.environment.pop(name, None)
+    said = " ".join(lab.run("view", code=2).split())
+    assert "viewer: must have a screen (found: neither DISPLAY nor WAYLAND_DISPLAY is set)" in said

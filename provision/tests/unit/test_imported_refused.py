@@ -1,0 +1,136 @@
+"""Files of other programs that are broken, foreign or hostile: refused with words, or stored whole."""
+
+import gzip
+import json
+import random
+import sys
+from pathlib import Path
+
+import pytest
+from lab_imports import BARE, FLENT, IPERF3, TCP, changed, iperf3, written
+
+from overlaylab import imported
+from overlaylab.errors import UserError
+from overlaylab.imported import About
+from overlaylab.store import Store
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+sys.path.insert(0, str(FIXTURES / "results"))
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "lab.sqlite") as opened:
+        opened.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "it is no JSON"),
+        (b"\xff\xfe", "it is no text"),
+        (b"[1]", "its JSON is no object"),
+        (b"{}", "its JSON has the keys of no report"),
+        (b'{"a": 1, "b": 2}', "its JSON has the keys 'a', 'b'"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b"[" * 100_000, "it is no JSON"),
+        (json.dumps(TCP).encode()[:-40], "it is no JSON"),
+        (gzip.compress(json.dumps(FLENT).encode())[:-20], "its gzip data are"),
+        (b"\x1f\x8b\x08\x00rubbish", "its gzip data are"),
+        (changed(TCP, "start", "test_start", "bidir", value=1), "in both directions at once"),
+        (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
+        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
+        (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),
+        (changed(TCP, "start", "timestamp", "timesecs", value=1e30), "timesecs is no time"),
+        (changed(TCP, "start", "connecting_to", value=None), "report of an iperf3 server"),
+        (changed(TCP, "end", value=None), "its JSON has the keys"),
+        (changed(TCP, "end", "sum_received", value=None), "sum_received"),
+        (changed(TCP, "end", "sum_received", "bits_per_second", value="fast"), "'fast', which is no number"),
+        (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a rate of -1 bit/s"),
+        (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
+        (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
+        (changed(FLENT, "version", value="4"), "format '4' is none of"),
+        (changed(FLENT, "metadata", "NAME", value=None), "metadata has no NAME"),
+        (changed(FLENT, "x_values", value=[0.0]), "'TCP upload' has not one value for each x value"),
+        (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "a goodput that cannot be"),
+        (changed(FLENT, "results", "TCP upload", value=[1, "2", 3]), "TCP upload is no number"),
+        (changed(FLENT, "results", "TCP upload", value=[1, True, 3]), "TCP upload is no number"),
+        (changed(FLENT, "results", "TCP upload", value=[1, -2, 3]), "a goodput that cannot be"),
+        (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
+        (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
+        (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "times are none since 1970"),
+        (
+            changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value="yesterday"),
+            "TIME is no time in ISO 8601",
+        ),
+        (changed(FLENT, "metadata", "NAME", value="\ud800"), "text that is no Unicode"),
+    ],
+)  # fmt: skip
+def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
+    path = written(tmp_path, content)
+    with pytest.raises(UserError) as refused:
+        imported.read(path)
+    assert f"FILE {path}: must be a whole JSON report of an iperf3 client, or a flent data file" in str(
+        refused.value
+    )
+    assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "case", ["server-absent", "server-busy", "server-killed", "server-silent", "host-unreachable", "stopped"]
+)
+def test_a_report_of_a_test_that_failed_is_refused(case):
+    with pytest.raises(UserError, match="iperf3 ended with an error: "):
+        imported.read(IPERF3 / f"3.12-{case}.out")
+
+
+def test_what_is_no_file_is_refused(tmp_path):
+    for path, words in ((tmp_path, "no regular file"), (tmp_path / "none", "no such file")):
+        with pytest.raises(UserError, match=f"must be a file that can be read .found: {words}"):
+            imported.read(path)
+
+
+def test_what_unpacks_to_very_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(imported, "LARGEST", 1 << 20)
+    with pytest.raises(UserError, match="unpacked it is larger than 1 MiB"):
+        imported.read(written(tmp_path, gzip.compress(bytes(1 << 22))))
+    with pytest.raises(UserError, match="it is larger than 1 MiB"):
+        imported.read(written(tmp_path, bytes(1 << 21)))
+
+
+def test_every_cut_of_a_file_is_refused_or_read_whole(tmp_path):
+    whole = json.dumps(TCP).encode()
+    for cut in range(0, len(whole) - 1, len(whole) // 60):
+        with pytest.raises(UserError):
+            imported.read(written(tmp_path, whole[:cut]))
+
+
+STRANGE = [None, True, -1, 0, 1e308, 10**400, -0.5, "", "x", "\x00", [], [None], {}, {"a": 1}]
+
+
+def leaves(value, path=()):
+    """Paths to every member of a JSON value."""
+    for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*path, name)
+        if isinstance(inner, dict | list):
+            yield from leaves(inner, (*path, name))
+
+
+@pytest.mark.parametrize("report", [TCP, iperf3("udp"), FLENT], ids=["tcp", "udp", "flent"])
+def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, report):
+    chance, taken = random.Random(21), 0
+    paths = list(leaves(report))
+    for number in range(400):
+        text = changed(report, *chance.choice(paths), value=chance.choice(STRANGE))
+        text["made"] = number  # so that no two are the same
+        try:
+            file = imported.read(written(tmp_path, text))
+        except UserError as refused:
+            assert "FILE " in str(refused)
+            continue
+        imported.store_all(store, [file], About(*BARE))
+        taken += 1
+    assert 0 < taken < 400
+    assert store.db.execute("SELECT count(*) FROM _run").fetchone()[0] == taken

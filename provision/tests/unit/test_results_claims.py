@@ -1,0 +1,111 @@
+"""Intervals and verdicts under a run's tables: what is claimed, and where nothing is."""
+
+import random
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from lab_results import ALL, THREE, headers, printed, table_of
+
+from overlaylab.design import rules_of
+from overlaylab.model import Variant
+from overlaylab.results import report
+from overlaylab.results_verdicts import enough
+from overlaylab.store import Store
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
+sys.path.insert(0, str(FIXTURES))
+import maker  # noqa: E402
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store.open(tmp_path / "lab.sqlite") as opened:
+        opened.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
+        yield opened
+
+
+def blocks_of(factor, count, spread=0.002, seed=1):
+    chance = random.Random(seed)
+    return [factor * 1e8 * chance.gauss(1, spread) for _ in range(count)]
+
+
+def test_the_verdict_stands_in_the_table_with_its_interval_and_margin(store):
+    run = replace(maker.RUN, blocks=8, variants=ALL[:4])
+    values = {
+        maker.HOST: [1e8] * 8, maker.FASTDP: blocks_of(0.96, 8), maker.FASTDP_ENCRYPTED: blocks_of(0.995, 8),
+        maker.SLEEVE: blocks_of(0.99, 8, 0.1),
+    }  # fmt: skip
+    table, rows = table_of(store, run, values)
+    assert table.primary
+    assert [rows[v].ratio.verdict.word for v in ALL[1:4]] == ["lower", "same", "cannot tell"]
+    assert rows[maker.HOST].ratio.verdict is None
+    assert rows[maker.FASTDP].ratio.interval.coverage == pytest.approx(0.9922, abs=1e-4)
+    text = printed(store, width=110)
+    assert re.search(r"^weave fastdp +8 .* 0\.9[56]\d \(0\.95\d–0\.96\d\) +slower ", text, re.M)
+    assert re.search(r"^weave fastdp encrypted +8 .* same ", text, re.M)
+    assert re.search(r"^weave sleeve +8 .* cannot tell ", text, re.M)
+    words = " ".join(text.split())
+    assert (
+        "by the margin of 2 % that was given before the run: same where all of the interval lies between 0.980"
+        in words
+    )
+    assert "Verdicts on tcp-goodput: goodput hold together (95 %, Holm over 3 comparisons)" in words
+
+
+def test_the_margin_is_the_runs_own(store):
+    run = replace(maker.RUN, blocks=8, variants=(maker.HOST, maker.FASTDP), arguments={"margin": 0.05})
+    _, rows = table_of(store, run, {maker.HOST: [1e8] * 8, maker.FASTDP: blocks_of(0.96, 8)})
+    assert rows[maker.FASTDP].ratio.verdict.word == "same"
+    assert "by the margin of 5 %" in " ".join(printed(store).split())
+
+
+def test_below_six_blocks_nothing_is_claimed(store):
+    table_of(store, THREE, {maker.HOST: [100e6] * 3, maker.FASTDP: [90e6, 91e6, 92e6]})
+    text = printed(store)
+    assert "verdict" not in text.split("\n\n")[1]
+    assert re.search(r"^weave fastdp .* 0\.910 \[0\.900–0\.920\]", text, re.M)
+    assert "From fewer than six blocks (3 blocks) nothing is claimed" in " ".join(text.split())
+
+
+def test_an_unfinished_run_has_no_verdict(store):
+    maker.fill(store, replace(maker.RUN, blocks=12), until=66)
+    text = printed(store, width=110)
+    assert "slower" not in text and "Intervals and verdicts come with the last block" in text
+    assert "slower" in printed(store, width=110, provisional=False)
+
+
+def test_the_suite_says_what_is_primary(store):
+    said = {"primary": {"benchmark": "tcp-latency", "metric": "latency_one_way"}}
+    for arguments, expected in (({}, "goodput"), (said, "latency_one_way")):
+        run_id = maker.fill(store, replace(maker.RUN, arguments=arguments))
+        assert [t.metric for t in report(store, run_id, headers).tables if t.primary] == [expected]
+
+
+def test_a_second_measuring_of_the_host_is_judged_like_an_overlay(store):
+    again = Variant("host", "again")
+    maker.MTU.setdefault(again, None)
+    maker.GOODPUT.setdefault(again, 1e8)
+    run = replace(maker.RUN, blocks=8, variants=(again, maker.HOST))
+    table, rows = table_of(store, run, {maker.HOST: [1e8] * 8, again: blocks_of(1.0, 8)})
+    assert [row.variant for row in table.rows] == [maker.HOST, again]
+    assert rows[again].ratio.verdict.word == "same"
+    assert re.search(r"^host again +8 .* same", printed(store, width=110), re.M)
+
+
+def test_a_run_that_was_precise_enough_says_so(store):
+    rules = {"precision": 0.02, "looks": [7, 14, 28], "margin": 0.02}
+    run = replace(maker.RUN, blocks=28, variants=(maker.HOST, maker.FASTDP), arguments=rules)
+    run_id = maker.fill(store, run, benchmarks=[maker.TCP], until=14)
+    store.set_run_state(run_id, "done")
+    text = printed(store, width=110)
+    assert "Ended after block 7 of at most 28: every ratio is known to ±2 % (PRECISION)." in text
+    assert "lies with 95 % or more at all 3 looks together" in text
+    (table,) = [t for t in report(store, run_id, headers).tables if t.primary]
+    assert [enough(report(store, run_id, headers).tables, rules_of(rules), n) for n in (6, 7)] == [
+        False,
+        True,
+    ]
+    assert table.rows[1].ratio.interval.coverage == pytest.approx(1 - 2 / 2**7)

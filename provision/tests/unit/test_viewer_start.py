@@ -1,0 +1,226 @@
+"""What is there before the viewer starts, what stops it, and how Electron is called."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from overlaylab import (
+    host_access,
+    host_packages,
+    paths,
+    viewer_database,
+    viewer_modules,
+    viewer_runtime,
+    viewer_start,
+    viewer_user,
+)
+from overlaylab.errors import UserError
+from overlaylab.viewer_runtime import Runtime
+from overlaylab.viewer_user import User
+
+OWN = User(os.getuid(), os.getgid(), "operator")
+
+
+@pytest.mark.parametrize(
+    ("variables", "problem"),
+    [
+        ({}, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
+        ({"DISPLAY": ""}, "neither DISPLAY nor WAYLAND_DISPLAY is set"),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, None),
+        ({"DISPLAY": ":64999.0"}, "no X server answers at DISPLAY=:64999.0"),
+        ({"DISPLAY": "/private/tmp/org.xquartz:0"}, None),
+    ],
+)
+def test_without_a_screen_it_is_said_why(variables, problem):
+    assert viewer_start.display_problem(variables) == problem
+
+
+def test_a_server_that_answers_will_do():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        number = server.getsockname()[1] - 6000
+        if number < 0:
+            pytest.skip("a port below those of X")
+        assert viewer_start.display_problem({"DISPLAY": f"127.0.0.1:{number}"}) is None
+
+
+def test_no_screen_is_a_mistake_that_names_the_report():
+    with pytest.raises(UserError) as error:
+        viewer_start.check_display({})
+    assert "./task results:report" in error.value.fix
+
+
+@pytest.fixture
+def namespaces(monkeypatch, tmp_path):
+    """namespaces(words) makes that what unshare fails with; "" lets it pass. Sysctls are as namespaces.sysctls says."""
+    sysctls: dict[str, str] = {}
+    monkeypatch.setattr(viewer_start, "_sysctl", sysctls.get)
+
+    def use(words: str) -> Path:
+        unshare = tmp_path / "unshare"
+        unshare.write_text(f"#!/bin/sh\n[ -z '{words}' ] || {{ echo '{words}' >&2; exit 1; }}\n")
+        unshare.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+        return tmp_path
+
+    use.sysctls = sysctls
+    return use
+
+
+def test_user_namespaces_are_enough_for_the_sandbox(namespaces):
+    assert viewer_start.sandbox_problem(OWN, namespaces("")) is None
+
+
+def test_without_them_the_setting_is_named_and_what_to_do(namespaces):
+    folder = namespaces("unshare: write failed /proc/self/uid_map: Operation not permitted")
+    namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
+    with pytest.raises(UserError) as error:
+        viewer_start.check_sandbox(OWN, Runtime("current", "1", folder))
+    assert error.value.seen == (
+        "operator may not make user namespaces: kernel.apparmor_restrict_unprivileged_userns is 1"
+    )
+    assert f"sudo chmod 4755 {folder}/chrome-sandbox" in error.value.fix
+
+
+def test_without_a_setting_the_systems_own_words_are_told(namespaces):
+    folder = namespaces("unshare: unshare failed: No space left on device")
+    assert viewer_start.sandbox_problem(OWN, folder) == (
+        "operator may not make user namespaces: unshare: unshare failed: No space left on device"
+    )
+
+
+def test_the_helper_is_enough_too(namespaces, monkeypatch):
+    folder = namespaces("refused")
+    monkeypatch.setattr(viewer_start.Path, "stat", lambda path: os.stat_result((0o104755, *[0] * 9)))
+    assert viewer_start.sandbox_problem(OWN, folder) is None
+
+
+class Started(Exception):
+    """Electron would run now."""
+
+
+@pytest.fixture
+def machine(own_cache, monkeypatch, tmp_path):
+    """A machine on which everything is there but packages; its log says what was done. The start raises Started."""
+    log: list[object] = []
+    missing = ["libgtk-3-0"]
+
+    def install(packages):
+        log.append(("install", packages))
+        missing.clear()
+
+    def execute(program, argv, environment):
+        raise Started(argv, environment)
+
+    runtime = Runtime("current", "45", tmp_path / "electron" / "45")
+    monkeypatch.setattr(host_packages, "missing", lambda groups, alone: [*missing])
+    monkeypatch.setattr(host_packages, "install", install)
+    monkeypatch.setattr(viewer_modules, "ensure_modules", lambda: log.append("modules"))
+    monkeypatch.setattr(viewer_runtime, "ensure", lambda kind: log.append(("runtime", kind)) or runtime)
+    monkeypatch.setattr(viewer_modules, "ensure_build", lambda: log.append("build"))
+    monkeypatch.setattr(viewer_database, "make_current", lambda file: log.append(("database", file)))
+    monkeypatch.setattr(viewer_start, "sandbox_problem", lambda user, folder: None)
+    monkeypatch.setattr(viewer_user, "viewing", lambda: OWN)
+    monkeypatch.setattr(os, "execvpe", execute)
+    monkeypatch.setattr(host_access, "prepare_cache", lambda: own_cache.mkdir(exist_ok=True))
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
+    return log
+
+
+def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
+    file = tmp_path / "some.sqlite"
+    file.touch()
+    with pytest.raises(Started) as started:
+        viewer_start.view(file, "current")
+    assert machine == [
+        ("install", ["libgtk-3-0"]),
+        "modules",
+        ("runtime", "current"),
+        "build",
+        ("database", file),
+    ]
+    argv, environment = started.value.args
+    electron = str(tmp_path / "electron" / "45")
+    assert argv == [
+        f"{electron}/electron",
+        str(paths.VIEWER),
+        "--log-level=3",
+        "--ozone-platform=wayland",
+        f"--home={tmp_path}/results/lab.sqlite",
+        str(file),
+    ]
+    assert environment["ELECTRON_OVERRIDE_DIST_PATH"] == electron
+
+
+def test_before_there_are_results_the_window_opens_empty(machine):
+    with pytest.raises(Started) as started:
+        viewer_start.view(None, None)
+    assert started.value.args[0][-2] == "--ozone-platform=wayland"
+    assert machine[-1] == "build"
+
+
+def test_by_default_the_results_are_shown(machine, tmp_path):
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "lab.sqlite").touch()
+    with pytest.raises(Started) as started:
+        viewer_start.view(None, None)
+    assert started.value.args[0][-1] == str(tmp_path / "results" / "lab.sqlite")
+
+
+def test_this_labs_own_files_are_those_of_its_results_or_the_one_that_is_named(machine, monkeypatch):
+    monkeypatch.delenv("LAB_DB")
+    monkeypatch.setattr(paths, "database", lambda: paths.ROOT / "results" / "lab.sqlite")
+    with pytest.raises(Started) as started:
+        viewer_start.view(paths.ROOT / "README.md", None)
+    assert started.value.args[0][-2] == f"--home={paths.ROOT / 'results'}"
+
+
+def test_a_file_that_is_not_there_is_said_before_anything_is_made(machine, tmp_path):
+    with pytest.raises(UserError) as error:
+        viewer_start.view(tmp_path / "absent.sqlite", None)
+    assert error.value.where == f"{tmp_path}/absent.sqlite"
+    assert machine == []
+
+
+@pytest.fixture
+def as_root(machine, monkeypatch, own_cache):
+    """Root on an X display, who becomes another user that this one can play."""
+    monkeypatch.setattr(
+        viewer_user, "viewing", lambda: User(os.getuid(), os.getgid(), "user 65529", ("env",))
+    )
+    monkeypatch.setattr(viewer_start, "display_problem", lambda environment: None)
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("XAUTHORITY", "/nowhere")
+    monkeypatch.setenv("ROOTS_SECRET", "1")
+    return own_cache / f"viewer-{os.getuid()}"
+
+
+def test_for_root_another_user_starts_it_in_a_home_of_its_own(as_root, capsys, tmp_path):
+    file = tmp_path / "some.sqlite"
+    file.write_text("x")
+    with pytest.raises(Started) as started:
+        viewer_start.view(file, None)
+    argv, environment = started.value.args
+    assert argv[0] == "env"
+    assert argv[2:] == [
+        str(paths.VIEWER),
+        "--log-level=3",
+        f"--home={tmp_path}/results/lab.sqlite",
+        str(file),
+    ]
+    assert environment["HOME"] == str(as_root)
+    assert "ROOTS_SECRET" not in environment
+    assert f"it can save below {as_root}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_file_that_this_user_cannot_read_is_said(as_root, monkeypatch, tmp_path):
+    (tmp_path / "some.sqlite").touch()
+    monkeypatch.setattr(viewer_user, "may_read", lambda user, file: False)
+    with pytest.raises(UserError) as error:
+        viewer_start.view(tmp_path / "some.sqlite", None)
+    assert error.value.rule == "must be readable by user 65529"

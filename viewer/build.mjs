@@ -1,0 +1,100 @@
+// Builds the viewer into dist/: `node build.mjs`, and again at each change with `--watch`.
+// The expected schema is taken from db/migrations, its one home: applied here to an empty database, and written down.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { fileURLToPath } from "node:url";
+import { gunzipSync } from "node:zlib";
+import { build, context } from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const out = join(here, "dist");
+const migrations = join(here, "..", "db", "migrations");
+
+/** What a file of ours holds, at each version: every table, index and view, as SQLite itself keeps them; and the way there. */
+function schema() {
+  const db = new DatabaseSync(":memory:", { defensive: false }); // a migration edits a CHECK in place
+  const versions = readdirSync(migrations)
+    .filter((name) => name.endsWith(".sql"))
+    .sort()
+    .map((name) => {
+      const sql = readFileSync(join(migrations, name), "utf8");
+      db.exec(sql);
+      const parts = (type) =>
+        Object.fromEntries(
+          db
+            .prepare("SELECT name, sql FROM sqlite_master WHERE type = ? AND sql IS NOT NULL ORDER BY rowid")
+            .all(type)
+            .map((part) => [part.name, part.sql]),
+        );
+      return { sql, tables: parts("table"), indexes: parts("index"), views: parts("view") };
+    });
+  return { applicationId: db.prepare("PRAGMA application_id").get().application_id, versions };
+}
+
+/** The commit that this is built from; none outside a checkout. */
+function commit() {
+  try {
+    return execFileSync("git", ["describe", "--always", "--dirty"], { cwd: here, stdio: ["ignore", "pipe", "ignore"] })
+      .toString()
+      .trim();
+  } catch {
+    return "no commit";
+  }
+}
+
+const { version } = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  sourcemap: "linked",
+  logLevel: "warning",
+  loader: { ".sql": "text" },
+  define: { __VERSION__: JSON.stringify(version), __BUILD__: JSON.stringify(commit()) },
+};
+// What is shared by the oldest runtime that the viewer runs in (Electron 22) and the newest.
+const node = {
+  ...common,
+  platform: "node",
+  format: "cjs",
+  target: "node16",
+  external: ["electron", "@photostructure/sqlite"],
+};
+const targets = [
+  { ...node, entryPoints: ["src/main/main.ts"], outfile: "dist/main.cjs" },
+  { ...node, entryPoints: ["src/preload/preload.ts"], outfile: "dist/preload.cjs" },
+  { ...node, entryPoints: ["src/database/process.ts"], outfile: "dist/database.cjs" },
+  {
+    ...common,
+    entryPoints: ["src/renderer/app.tsx"],
+    outfile: "dist/renderer.js",
+    platform: "browser",
+    format: "iife",
+    target: "chrome108",
+    jsx: "automatic",
+    jsxImportSource: "preact",
+    minify: true,
+  },
+];
+
+rmSync(out, { recursive: true, force: true });
+mkdirSync(out, { recursive: true });
+mkdirSync(join(here, "src/generated"), { recursive: true });
+writeFileSync(join(here, "src/generated/schema.json"), `${JSON.stringify(schema(), null, 1)}\n`);
+const policy = JSON.parse(readFileSync(join(here, "src/contract/policy.json"), "utf8")).directives.join("; ");
+writeFileSync(
+  join(out, "index.html"),
+  readFileSync(join(here, "src/renderer/index.html"), "utf8").replace("{policy}", policy),
+);
+cpSync(join(here, "src/renderer/style.css"), join(out, "style.css"));
+cpSync(join(here, "node_modules/plotly.js-strict-dist-min/plotly-strict.min.js"), join(out, "plotly.js"));
+
+// Real recorded results, for whoever has none yet: `./task viewer:demo` keeps them at the newest schema.
+writeFileSync(join(out, "demo.sqlite"), gunzipSync(readFileSync(join(here, "demo/demo.sqlite.gz"))));
+
+if (process.argv.includes("--watch")) {
+  for (const target of targets) await (await context(target)).watch();
+} else {
+  await Promise.all(targets.map((target) => build(target)));
+}

@@ -1,0 +1,8 @@
+/** Set by build.mjs. */
+declare const __VERSION__: string;
+declare const __BUILD__: string;
+
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}

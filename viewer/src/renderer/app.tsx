@@ -1,0 +1,126 @@
+/** The page: side bar, the open file's heading, one view. */
+import { render } from "preact";
+import { VIEWS } from "../contract/views";
+import { bridge } from "./bridge";
+import { exportAll } from "./export-page";
+import {
+  begin,
+  busy,
+  closeFile,
+  currentFile,
+  failure,
+  file,
+  files,
+  helpShown,
+  look,
+  opened,
+  openFile,
+  show,
+  view,
+} from "./state";
+import { Banners } from "./ui/banners";
+import { Boundary } from "./ui/boundary";
+import { Help } from "./ui/help";
+import { Preferences } from "./ui/preferences";
+import { ProblemBox } from "./ui/problem";
+import { Start } from "./ui/start";
+import { sayUncaught } from "./uncaught";
+import { PAGES } from "./views";
+import "./theme";
+import "./title";
+
+function SideBar() {
+  return (
+    <nav aria-label="Views">
+      <h1>overlaylab</h1>
+      {VIEWS.map(({ id, title }) => (
+        <button type="button" aria-current={view.value === id ? "page" : undefined} onClick={() => show(id)}>
+          {title}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Heading() {
+  const open = file.value;
+  return (
+    <header>
+      {files.value.length > 1 ? (
+        <select aria-label="File" value={currentFile.value ?? ""} onChange={(event) => look(event.currentTarget.value)}>
+          {files.value.map(({ id, name, path }) => (
+            <option value={id} title={path}>
+              {name}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <span class="file" title={file.value?.path}>
+          {file.value?.name}
+        </span>
+      )}
+      <button type="button" onClick={() => void openFile()}>
+        Open…
+      </button>
+      {open ? (
+        <>
+          <button type="button" onClick={() => void closeFile(open.id)}>
+            Close
+          </button>
+          <button type="button" disabled={busy.value !== null} onClick={() => void exportAll()}>
+            Export all…
+          </button>
+        </>
+      ) : null}
+      <Preferences />
+      <button type="button" aria-label="Keys and how to read the plots" onClick={() => (helpShown.value = true)}>
+        ?
+      </button>
+    </header>
+  );
+}
+
+function App() {
+  const Page = PAGES[view.value];
+  const title = VIEWS.find(({ id }) => id === view.value)?.title ?? "This view";
+  return (
+    <div class="app" onDragOver={(event) => event.preventDefault()} onDrop={(event) => void dropped(event)}>
+      <SideBar />
+      <div class="content">
+        <Heading />
+        {failure.value ? <ProblemBox problem={failure.value.problem} path={failure.value.path} /> : null}
+        {file.value ? <Banners file={file.value} /> : null}
+        {busy.value ? (
+          <p class="waiting" role="status">
+            {busy.value}
+          </p>
+        ) : null}
+        <main aria-label={title}>
+          <Boundary key={`${view.value} ${file.value?.id}`} what={title}>
+            {file.value ? <Page /> : <Start />}
+          </Boundary>
+        </main>
+      </div>
+      <Help />
+    </div>
+  );
+}
+
+async function dropped(event: DragEvent): Promise<void> {
+  event.preventDefault();
+  for (const found of event.dataTransfer?.files ?? []) opened(await bridge.openDropped(found), found.name);
+}
+
+const place = document.getElementById("app");
+bridge.on("command", (told) => {
+  if (told.name === "export-all") void exportAll();
+});
+sayUncaught();
+if (place) {
+  // A page without its settings is better than none: what kept them from being read is said on it.
+  const draw = () => render(<App />, place);
+  begin().then(draw, (error: unknown) => {
+    draw();
+    throw error;
+  });
+}

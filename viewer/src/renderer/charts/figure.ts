@@ -1,0 +1,47 @@
+/** What a chart is: pure data for Plotly, made from rows, and the same values as a table for CSV, copying and screen readers. */
+import type { Data, Layout } from "plotly.js";
+import { plainText } from "../../contract/text";
+
+export type Cell = string | number | null;
+
+export interface Grid {
+  /** number: its texts are numbers, to be set right. */
+  columns: { name: string; unit?: string; number?: boolean }[];
+  rows: Cell[][];
+  /** For each row what a click on its point in the plot gives; null for rows that are no point. */
+  points?: unknown[];
+}
+
+export interface Figure {
+  /** What is plotted, in which unit, with how many repetitions: text of the page, to be escaped where Plotly gets it. */
+  title: string;
+  data: Partial<Data>[];
+  layout: Partial<Layout>;
+  grid: Grid;
+  /** What the eye cannot see: spoken instead of the picture. */
+  summary: string;
+}
+
+/** A text of a database as it may stand on the page: no character that is invisible or turns the line round, never longer than this. */
+export const clean = (text: string, most = 80): string => plainText(text, most);
+
+/** The same for Plotly, which reads a little markup in its texts. */
+export const plain = (text: string, most = 80): string =>
+  clean(text, most).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+
+/** Okabe and Ito's colours, told apart by people with any colour vision; by position, never by name. */
+export const COLOURS = [
+  "#0072b2",
+  "#e69f00",
+  "#009e73",
+  "#cc79a7",
+  "#56b4e9",
+  "#d55e00",
+  "#f0e442",
+  "#888888",
+] as const;
+/** With a symbol each, as a plot may be printed in grey. */
+export const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "x", "cross", "star", "hexagon"] as const;
+
+export const colour = (at: number): string => COLOURS[at % COLOURS.length] as string;
+export const symbol = (at: number): string => SYMBOLS[at % SYMBOLS.length] as string;

@@ -1,0 +1,96 @@
+/** Tools that give one value for a trial: a dot each, and the median of the blocks. */
+import type { Data } from "plotly.js";
+import { type Scale, scaleOf, withUnit } from "../units";
+import { type Cell, colour, type Figure, plain, symbol } from "./figure";
+import { axisTitle, shortName } from "./latency-percentiles";
+import { blocksOf, type Latency, overBlocks, type Panel, type Series } from "./latency-points";
+import { counted } from "./load-points";
+import { logAxis } from "./log-axis";
+import { sideBySide } from "./panels";
+
+type Units = Parameters<typeof scaleOf>[2];
+
+export function valuesFigure(latency: Latency, panels: readonly Panel[], units: Units): Figure {
+  const all = panels.flatMap(({ series }) =>
+    series.flatMap(({ profiles }) => profiles.map(({ trial }) => trial.value)),
+  );
+  const scale = scaleOf("s", all, units);
+  const names = [...new Set(panels.flatMap(({ series }) => series.map(({ variant }) => plain(variant.name))))];
+  return {
+    ...sideBySide(
+      panels.map(({ title, series }) => ({
+        title,
+        data: series.flatMap((each) => [dots(each, scale, units), ...median(each, scale)]),
+      })),
+      {
+        title: { text: axisTitle(latency, scale.unit) },
+        ...logAxis(all.map((value) => value && value / scale.factor)),
+      },
+      { type: "category", categoryorder: "array", categoryarray: names.reverse(), range: [-0.6, names.length - 0.4] },
+      { showlegend: false },
+    ),
+    title: `${shortName(latency)} (${scale.unit}), ${latency.probe.name}${latency.sizeWords}, ${counted(blocksOf(panels), "block")}`,
+    grid: {
+      columns: [{ name: "between" }, { name: "variant" }, { name: "block" }, { name: "latency", unit: "s" }],
+      rows: panels.flatMap(({ title, series }) =>
+        series.flatMap(({ variant, profiles }) =>
+          profiles.map(({ trial }): Cell[] => [title, variant.name, trial.block, trial.value]),
+        ),
+      ),
+      points: panels.flatMap(({ series }) =>
+        series.flatMap(({ profiles }) => profiles.map(({ trial }) => trial.trial_id)),
+      ),
+    },
+    summary: panels
+      .flatMap(({ title, series }) =>
+        series.map(({ variant, profiles }) => {
+          const { value, blocks } = overBlocks(profiles, ({ trial }) => trial.value);
+          return `${title}, ${variant.name}: ${withUnit(value, scaleOf("s", [value], units))}, median of ${counted(blocks, "block")}`;
+        }),
+      )
+      .join("; "),
+  };
+}
+
+function dots({ variant, profiles }: Series, { factor }: Scale, units: Units): Partial<Data> {
+  const shown = profiles.filter(({ trial }) => trial.value !== null);
+  return {
+    type: "scatter",
+    mode: "markers",
+    name: plain(variant.name),
+    legendgroup: String(variant.at),
+    x: shown.map(({ trial }) => (trial.value as number) / factor),
+    y: shown.map(() => plain(variant.name)),
+    customdata: shown.map(({ trial }) => trial.trial_id),
+    text: shown.map(({ trial }) =>
+      [
+        `<b>${plain(variant.name)}</b>, block ${trial.block}`,
+        withUnit(trial.value, scaleOf("s", [trial.value], units)),
+        "click: its evidence",
+      ].join("<br>"),
+    ),
+    hovertemplate: "%{text}<extra></extra>",
+    marker: { color: colour(variant.at), symbol: symbol(variant.at), size: 9, opacity: 0.8 },
+  } as Partial<Data>;
+}
+
+function median({ variant, profiles }: Series, { factor }: Scale): Partial<Data>[] {
+  const { value, blocks } = overBlocks(profiles, ({ trial }) => trial.value);
+  if (value === null || blocks < 2) return [];
+  return [
+    {
+      type: "scatter",
+      mode: "markers",
+      showlegend: false,
+      hoverinfo: "skip",
+      x: [value / factor],
+      y: [plain(variant.name)],
+      marker: {
+        symbol: "line-ns-open",
+        size: 20,
+        color: colour(variant.at),
+        line: { width: 2.5, color: colour(variant.at) },
+      },
+    } as Partial<Data>,
+  ];
+}

@@ -1,0 +1,275 @@
+/** Intervals within trials: one line per trial, aligned at each trial's start, one figure per metric. */
+import type { Data, Layout, Shape } from "plotly.js";
+import type { Settings } from "../../contract/settings";
+import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../contract/time";
+import { variantWords } from "../runs";
+import { type Scale, scaleOf, withUnit } from "../units";
+import { type Cell, COLOURS, colour, type Figure, plain } from "./figure";
+
+export interface TimeInput {
+  /** What was measured, in words. */
+  what: string;
+  metric: string;
+  unit: string;
+  /** Of this metric. */
+  points: TimePointRow[];
+  trials: TimeTrialRow[];
+  /** All overlays and modes of the run in its order: what a colour means does not depend on what is chosen. */
+  variants: string[];
+  buckets: TimeBucketRow[];
+  /** s: where the time axis of all panels ends. */
+  until: number;
+  settings: Pick<Settings, "rateUnit" | "timeUnit">;
+}
+
+const DASHES = ["solid", "dash", "dot", "dashdot"] as const;
+/** A rate holds for the whole of its interval; a latency is that of one message. */
+const isMessage = (metric: string): boolean => metric.startsWith("latency");
+/** More bands than these cover each other. */
+export const BANDS_MOST = 8;
+/** How many usual distances may lie between two messages before the line is broken. */
+const SILENCE = 5;
+
+/** Of metrics whose name and unit say too little beside an axis. */
+const AXES: Record<string, { title: string; unit: string; ticks: string }> = {
+  loss: { title: "lost, of the datagrams of each interval", unit: "share of datagrams", ticks: ".3~%" },
+  retransmits: { title: "retransmits in each interval", unit: "segments", ticks: "" },
+};
+
+export const metricWords = (metric: string): string => metric.replace(/_/g, " ");
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+
+export function timeFigure(input: TimeInput): Figure {
+  const { metric, unit, points, trials, variants, settings } = input;
+  const scale = scaleOf(
+    unit,
+    points.map(({ middle }) => middle),
+    settings,
+  );
+  const byTrial = grouped(points);
+  const drawn = trials.filter(({ trial_id }) => byTrial.has(trial_id));
+  const many = drawn.length > variants.length;
+  const axis = AXES[metric];
+  const value = axis?.ticks ? `%{y:${axis.ticks}}` : `%{y:.4~g} ${scale.unit}`;
+  const named = new Set<string>();
+  const data: Partial<Data>[] = [];
+  let stalls = 0;
+  for (const trial of drawn) {
+    const rows = byTrial.get(trial.trial_id) ?? [];
+    const name = variantWords(trial);
+    const at = Math.max(0, variants.indexOf(name));
+    const line = {
+      color: colour(at),
+      dash: DASHES[Math.floor(at / COLOURS.length) % DASHES.length] ?? "solid",
+      width: many ? 1.2 : 2,
+    };
+    const common = {
+      type: "scatter" as const,
+      legendgroup: name,
+      name: plain(name, 34),
+      legendrank: at,
+      showlegend: !named.has(name),
+    };
+    const said = `${plain(name, 34)}, block ${trial.block}, repetition ${trial.repetition}`;
+    const sliced = rows.some(({ n }) => n > 1);
+    if (sliced && drawn.length <= BANDS_MOST) data.push(band(rows, scale, colour(at), name));
+    data.push({
+      ...common,
+      mode: rows.length < 2 ? "lines+markers" : "lines",
+      ...path(rows, metric, scale, trial.trial_id),
+      line: isMessage(metric) || sliced ? line : { ...line, shape: "hv" },
+      opacity: many ? 0.85 : 1,
+      hovertemplate: `${said}<br>%{x:.3~f} s: ${value}<extra></extra>`,
+    } as Partial<Data>);
+    named.add(name);
+    const zero = unit === "bit/s" ? rows.filter(({ low }) => low === 0) : [];
+    stalls += zero.length;
+    if (zero.length)
+      data.push({
+        ...common,
+        showlegend: false,
+        mode: "markers",
+        x: zero.map(middleOf),
+        y: zero.map(() => 0),
+        customdata: zero.map(() => trial.trial_id),
+        marker: { symbol: "x", size: 8, color: colour(at) },
+        hovertemplate: `${said}<br>%{x:.3~f} s: nothing arrived<extra></extra>`,
+      } as Partial<Data>);
+  }
+  const blocks = new Set(drawn.map(({ block }) => block)).size;
+  const unitWords = axis?.unit || scale.unit ? ` (${axis?.unit ?? scale.unit})` : "";
+  return {
+    title: `${capital(metricWords(metric))} within each trial${unitWords}: ${input.what}; ${count(drawn.length, "trial")} in ${count(blocks, "block")}`,
+    data,
+    layout: layout(input, scale, drawn),
+    grid: {
+      columns: columns(scale),
+      rows: gridRows(drawn, byTrial, scale),
+      points: drawn.flatMap((trial) => (byTrial.get(trial.trial_id) ?? []).map(() => trial.trial_id)),
+    },
+    summary: `${count(drawn.length, "line")}, one for each trial, over ${input.until.toFixed(1)} s${stalls ? `; in ${count(stalls, "interval")} nothing arrived` : ""}.`,
+  };
+}
+
+export const bucketWords = ({ capacity, sustained }: TimeBucketRow, units: TimeInput["settings"]): string =>
+  `The sender's bucket: ${withUnit(capacity, scaleOf("bytes", [capacity], units))} above ${withUnit(sustained, scaleOf("bit/s", [sustained], units))}`;
+
+/** For a note beside the plot: trial by trial, the intervals in which nothing arrived. */
+export const stallsOf = (points: TimePointRow[]): number =>
+  points.filter(({ unit, low }) => unit === "bit/s" && low === 0).length;
+
+const count = (n: number, word: string): string => `${n} ${n === 1 ? word : `${word}s`}`;
+const middleOf = ({ t_start, t_end }: TimePointRow): number => (t_start + t_end) / 2;
+
+function grouped(points: TimePointRow[]): Map<number, TimePointRow[]> {
+  const found = new Map<number, TimePointRow[]>();
+  for (const point of points) {
+    const rows = found.get(point.trial_id);
+    if (rows) rows.push(point);
+    else found.set(point.trial_id, [point]);
+  }
+  return found;
+}
+
+/** Where nothing was measured the line is broken, never zero. */
+function path(
+  rows: TimePointRow[],
+  metric: string,
+  scale: Scale,
+  trial: number,
+): { x: (number | null)[]; y: (number | null)[]; customdata: number[] } {
+  const x: (number | null)[] = [];
+  const y: (number | null)[] = [];
+  const message = isMessage(metric) || rows.some(({ n }) => n > 1);
+  const usual = median(rows.slice(1).map((row, at) => row.t_start - (rows[at] as TimePointRow).t_start));
+  const draw = (at: number | null, value: number | null): void => {
+    x.push(at);
+    y.push(value === null ? null : value / scale.factor);
+  };
+  rows.forEach((row, at) => {
+    const before = rows[at - 1];
+    const distance = before === undefined ? 0 : message ? row.t_start - before.t_start : row.t_start - before.t_end;
+    if (before && distance > (message ? SILENCE * usual : usual / 2)) {
+      if (!message) draw(before.t_end, before.middle);
+      draw(null, null);
+    }
+    draw(row.t_start, row.middle);
+    if (!message && at === rows.length - 1) draw(row.t_end, row.middle);
+  });
+  return { x, y, customdata: x.map(() => trial) };
+}
+
+/** From the smallest to the largest of each slice. */
+const band = (rows: TimePointRow[], scale: Scale, fill: string, group: string): Partial<Data> =>
+  ({
+    type: "scatter",
+    mode: "lines",
+    x: [...rows.map(({ t_start }) => t_start), ...rows.map(({ t_start }) => t_start).reverse()],
+    y: [...rows.map(({ high }) => high / scale.factor), ...rows.map(({ low }) => low / scale.factor).reverse()],
+    fill: "toself",
+    fillcolor: `${fill}33`,
+    line: { width: 0 },
+    legendgroup: group,
+    showlegend: false,
+    hoverinfo: "skip",
+  }) as Partial<Data>;
+
+const median = (values: number[]): number =>
+  [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
+
+function layout({ unit, metric, until, buckets }: TimeInput, scale: Scale, drawn: TimeTrialRow[]): Partial<Layout> {
+  const omit = Math.max(0, ...drawn.map((trial) => trial.omit ?? 0));
+  const sustained = unit === "bit/s" ? buckets[0]?.sustained : undefined;
+  const shapes: Partial<Shape>[] = [];
+  const annotations: Partial<Layout>["annotations"] = [];
+  if (omit > 0) {
+    shapes.push({
+      type: "rect",
+      xref: "x",
+      yref: "paper",
+      x0: 0,
+      x1: omit,
+      y0: 0,
+      y1: 1,
+      fillcolor: "rgba(128,128,128,.18)",
+      line: { width: 0 },
+    });
+    annotations.push({
+      xref: "x",
+      yref: "paper",
+      x: 0,
+      xanchor: "left",
+      y: 1,
+      yanchor: "top",
+      text: "omitted",
+      showarrow: false,
+      font: { size: 11 },
+    });
+  }
+  if (sustained !== undefined) {
+    shapes.push({
+      type: "line",
+      xref: "paper",
+      yref: "y",
+      x0: 0,
+      x1: 1,
+      y0: sustained / scale.factor,
+      y1: sustained / scale.factor,
+      line: { dash: "dot", width: 1.5, color: "#888888" },
+    });
+    annotations.push({
+      xref: "paper",
+      yref: "y",
+      x: 1,
+      xanchor: "right",
+      y: sustained / scale.factor,
+      yanchor: "bottom",
+      text: "sustained rate of the tier, once its bucket is empty",
+      showarrow: false,
+      font: { size: 11 },
+    });
+  }
+  return {
+    margin: { t: 12, r: 16, b: 44, l: 60 },
+    xaxis: { title: { text: "time since the trial’s start (s)" }, range: [0, until * 1.01] },
+    yaxis: {
+      title: { text: AXES[metric]?.title ?? plain(`${metricWords(metric)}${scale.unit ? ` (${scale.unit})` : ""}`) },
+      rangemode: "tozero",
+      ...(AXES[metric]?.ticks ? { tickformat: AXES[metric].ticks } : {}),
+    },
+    hovermode: "closest",
+    legend: { orientation: "v", tracegroupgap: 0 },
+    showlegend: true,
+    shapes,
+    annotations,
+  };
+}
+
+const columns = (scale: Scale): Figure["grid"]["columns"] => [
+  { name: "overlay" },
+  { name: "block" },
+  { name: "repetition" },
+  { name: "trial" },
+  { name: "from", unit: "s" },
+  { name: "to", unit: "s" },
+  { name: "median", unit: scale.unit },
+  { name: "min", unit: scale.unit },
+  { name: "max", unit: scale.unit },
+  { name: "samples" },
+];
+
+const gridRows = (drawn: TimeTrialRow[], byTrial: Map<number, TimePointRow[]>, { factor }: Scale): Cell[][] =>
+  drawn.flatMap((trial) =>
+    (byTrial.get(trial.trial_id) ?? []).map(({ t_start, t_end, low, middle, high, n }) => [
+      variantWords(trial),
+      trial.block,
+      trial.repetition,
+      trial.trial_id,
+      t_start,
+      t_end,
+      middle / factor,
+      low / factor,
+      high / factor,
+      n,
+    ]),
+  );

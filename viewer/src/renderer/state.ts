@@ -1,0 +1,109 @@
+/** What the page knows: open files, the one that is looked at, the view, settings. Everything else is asked for when needed. */
+import { computed, signal } from "@preact/signals";
+import type { Problem } from "../contract/answers";
+import type { OpenFile } from "../contract/files";
+import { DEFAULTS, type Settings } from "../contract/settings";
+import { VIEWS, type ViewId } from "../contract/views";
+import { bridge } from "./bridge";
+
+export const files = signal<OpenFile[]>([]);
+export const currentFile = signal<string | null>(null);
+export const settings = signal<Settings>(DEFAULTS);
+export const view = signal<ViewId>("overview");
+/** The run that the views show; null: the newest. */
+export const currentRun = signal<string | null>(null);
+/** The trial whose evidence is shown. */
+export const currentTrial = signal<number | null>(null);
+export const helpShown = signal(false);
+/** What is being done that takes a while, in words; null: nothing. */
+export const busy = signal<string | null>(null);
+export const failure = signal<{ path: string; problem: Problem } | null>(null);
+
+export const file = computed(() => files.value.find(({ id }) => id === currentFile.value) ?? null);
+
+let changes = 0;
+
+export async function change(part: Partial<Settings>): Promise<void> {
+  settings.value = { ...settings.value, ...part };
+  const number = ++changes;
+  const kept = await bridge.writeSettings(part);
+  // An answer to an earlier change does not know of the later one.
+  if (kept.ok && number === changes) settings.value = kept.value;
+}
+
+export function show(id: string): void {
+  const found = VIEWS.find((each) => each.id === id);
+  if (!found) return;
+  view.value = found.id;
+  void change({ view: found.id });
+}
+
+/** From any point of any plot to what is behind it. */
+export function showTrial(trial: number): void {
+  currentTrial.value = trial;
+  show("evidence");
+}
+
+/** What a view keeps of its choices over a restart. */
+export function filterOf<Kept extends object>(name: string, otherwise: Kept): Kept {
+  const found = settings.value.filters[name];
+  return typeof found === "object" && found !== null ? { ...otherwise, ...found } : otherwise;
+}
+
+export function keepFilter(name: string, kept: object): void {
+  void change({ filters: { ...settings.value.filters, [name]: kept } });
+}
+
+export async function openFile(path?: string): Promise<void> {
+  opened(await bridge.openFile(path), path ?? "");
+}
+
+export function opened(answer: Awaited<ReturnType<typeof bridge.openFile>>, path: string): void {
+  if (!answer.ok) failure.value = { path, problem: answer.problem };
+  else if (answer.value) add(answer.value);
+}
+
+/** Runs and trials are of one file: another file begins with its newest run. */
+export function look(id: string | null): void {
+  if (currentFile.value === id) return;
+  currentFile.value = id;
+  currentRun.value = null;
+  currentTrial.value = null;
+}
+
+export function add(found: OpenFile): void {
+  failure.value = null;
+  files.value = [...files.value.filter(({ id }) => id !== found.id), found];
+  look(found.id);
+}
+
+export async function closeFile(id: string): Promise<void> {
+  await bridge.closeFile(id);
+  files.value = files.value.filter((each) => each.id !== id);
+  if (currentFile.value === id) look(files.value[0]?.id ?? null);
+}
+
+/** Listens to main, and takes over what is there already: files may have been opened before the page was ready. */
+export async function begin(): Promise<void> {
+  bridge.on("file:opened", add);
+  bridge.on("file:changed", (found) => {
+    files.value = files.value.map((each) => (each.id === found.id ? found : each));
+  });
+  bridge.on("file:failed", (told) => {
+    failure.value = told;
+  });
+  bridge.on("command", (told) => {
+    if (told.name === "open") void openFile();
+    if (told.name === "view") show(told.view);
+    if (told.name === "theme") void change({ theme: told.theme });
+    if (told.name === "help") helpShown.value = true;
+  });
+  const kept = await bridge.readSettings();
+  if (kept.ok) {
+    settings.value = kept.value;
+    const found = VIEWS.find(({ id }) => id === kept.value.view);
+    if (found) view.value = found.id;
+  }
+  const open = await bridge.openFiles();
+  if (open.ok) open.value.forEach(add);
+}

@@ -1,0 +1,23 @@
+import type { ComponentChildren } from "preact";
+import type { Asked } from "../query";
+import { ProblemBox } from "./problem";
+
+/** What a question gave: the rows, or why there are none (yet). */
+export function Rows<Row>({
+  asked,
+  empty,
+  children,
+}: {
+  asked: Asked<Row>;
+  empty: string;
+  children: (rows: Row[]) => ComponentChildren;
+}) {
+  if (asked.state === "waiting")
+    return (
+      <p class="waiting" role="status">
+        Reading …
+      </p>
+    );
+  if (asked.state === "failed") return <ProblemBox problem={asked.problem} />;
+  return asked.rows.length === 0 ? <p class="empty">{empty}</p> : children(asked.rows);
+}

@@ -1,0 +1,34 @@
+/** The run has nothing for this view: what measures it, and which runs of the file have. */
+import type { RunRow } from "../../contract/overview";
+import { useQuery } from "../query";
+import { runTitle } from "../run-words";
+import { currentRun } from "../state";
+
+const MOST = 5;
+
+export function ElsewhereMeasured({ question, empty }: { question: "load_runs" | "latency_runs"; empty: string }) {
+  const having = useQuery(question, {});
+  const runs = useQuery("runs", {});
+  const found = (having.rows ?? []).flatMap(({ run_id }) =>
+    (runs.rows ?? []).filter((run: RunRow) => run.run_id === run_id),
+  );
+  return (
+    <div class="empty">
+      <p>{empty}</p>
+      {found.length ? (
+        <>
+          <p>Runs in this file that did:</p>
+          <ul>
+            {found.slice(0, MOST).map((run) => (
+              <li key={run.run_id}>
+                <button type="button" class="link" onClick={() => (currentRun.value = run.run_id)}>
+                  {runTitle(run)}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </>
+      ) : null}
+    </div>
+  );
+}

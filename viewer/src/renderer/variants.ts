@@ -1,0 +1,39 @@
+/** Variants of a run in plots: each has its place in the run, which is its colour and symbol in every one. */
+import type { RunRow } from "../contract/overview";
+import { clean } from "./charts/figure";
+import { object, optional, parsed, record, text } from "./json";
+import { type Variant, variantsOf, variantWords } from "./runs";
+
+export interface Placed {
+  key: string;
+  /** As it may stand on the page, not yet for Plotly. */
+  name: string;
+  at: number;
+  isHost: boolean;
+}
+
+export const variantKey = ({ overlay, mode, encrypted }: Variant): string =>
+  JSON.stringify([overlay, mode, Boolean(encrypted)]);
+
+export const variantName = (variant: Variant): string => clean(variantWords(variant), 60);
+
+/** In the order asked for; those that only the rows have come last. */
+export function placedVariants(run: Pick<RunRow, "variants">, rows: readonly Variant[]): Map<string, Placed> {
+  const found = new Map<string, Placed>();
+  for (const each of [...variantsOf(run), ...rows]) {
+    const key = variantKey(each);
+    if (!found.has(key)) {
+      const isHost = each.overlay === "host" && each.mode === null;
+      found.set(key, { key, name: variantName(each), at: found.size, isHost });
+    }
+  }
+  return found;
+}
+
+const NODES = record(object({ zone: optional(text) }));
+
+/** Zones by node, of those that have one. */
+export const zonesOf = ({ nodes }: Pick<RunRow, "nodes">): Map<string, string> =>
+  new Map(
+    Object.entries(parsed(nodes, NODES) ?? {}).flatMap(([node, { zone }]) => (zone ? [[node, zone] as const] : [])),
+  );

@@ -1,0 +1,94 @@
+/** All finished runs of the file: the newest of each tier, side by side, never pooled. */
+import { useMemo } from "preact/hooks";
+import type { GridCellRow, GridTableRow } from "../../../contract/compare";
+import { tiersOf } from "../../charts/compare/tiers";
+import { tiersFigure } from "../../charts/compare/tiers-figure";
+import { clean } from "../../charts/figure";
+import { metricWords } from "../../charts/time";
+import { useQuery } from "../../query";
+import { currentRun } from "../../state";
+import { Rows } from "../../ui/asked";
+import { Chart } from "../../ui/chart";
+import { Choice } from "../../ui/choice";
+import { Overlays } from "./choices";
+import { bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
+import { keyOf, parametersOf } from "./keys";
+
+export function TiersGrid() {
+  const tables = useQuery("grid_tables", {});
+  return (
+    <Rows asked={tables} empty="No finished run of this file has a ratio to the host.">
+      {(rows) => <Chosen tables={rows} />}
+    </Rows>
+  );
+}
+
+function Chosen({ tables }: { tables: GridTableRow[] }) {
+  const choice = kept();
+  const table = tables.find((each) => keyOf(each) === choice.tiersTable) ?? (tables[0] as GridTableRow);
+  const cells = useQuery("grid_cells", parametersOf(table));
+  const title = (each: GridTableRow): string =>
+    clean(
+      `${each.benchmark} (${each.placement}): ${metricWords(each.metric)}, ${each.runs} ${each.runs === 1 ? "run" : "runs"}`,
+      120,
+    );
+  return (
+    <>
+      <div class="filters">
+        <Choice
+          label="Metric and benchmark"
+          value={keyOf(table)}
+          options={tables.map((each) => ({ value: keyOf(each), text: title(each) }))}
+          onChoose={(tiersTable) => tiersTable !== null && keep({ tiersTable })}
+        />
+      </div>
+      <Rows asked={cells} empty="No finished run has a value of this.">
+        {(rows) => <Drawn table={table} rows={rows} />}
+      </Rows>
+    </>
+  );
+}
+
+function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
+  const choice = kept();
+  const both = bothKinds(rows);
+  const names = [...new Set(rows.map(({ overlay }) => overlay))].sort();
+  const shown = rows.filter((row) => isShown(row, choice, both));
+  const tiers = useMemo(() => tiersOf(shown), [rows, choice.hidden.join("\n"), choice.encrypted]);
+  const figure = useMemo(() => tiersFigure(tiers, table, table.better), [tiers, table]);
+  return (
+    <>
+      <div class="filters">
+        <Choice
+          label="Encrypted"
+          value={choice.encrypted}
+          all="all"
+          options={both ? ENCRYPTED : []}
+          onChoose={(encrypted) => keep({ encrypted: encrypted as Kept["encrypted"] })}
+        />
+        <Overlays names={names} hidden={choice.hidden} onChange={(value) => keep({ hidden: value })} />
+      </div>
+      {tiers.warnings.length ? (
+        <p class="note" role="note">
+          These columns are not to be compared with each other as they are: {tiers.warnings.join("; ")}.
+        </p>
+      ) : null}
+      {shown.length ? (
+        <Chart
+          figure={figure}
+          height={figure.layout.height ?? 420}
+          onPoint={(run) => {
+            currentRun.value = String(run);
+            keep({ part: "run", table: keyOf(table), metric: table.metric });
+          }}
+        />
+      ) : (
+        <p class="empty">Every overlay is hidden by a filter.</p>
+      )}
+      <p class="quiet">
+        Each cell is the newest finished run of its tier that has the overlay: the median over blocks of its ratio to
+        the host, and what may be claimed of it. =: within the tool's step, which says nothing. –: not measured.
+      </p>
+    </>
+  );
+}

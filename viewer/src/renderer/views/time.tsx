@@ -1,0 +1,172 @@
+/** What happened within trials: rates and latencies over the time since each trial's start, overlays aligned. */
+import type { RunRow } from "../../contract/overview";
+import type { TimeBenchmarkRow, TimeTrialRow } from "../../contract/time";
+import { useQuery } from "../query";
+import { variantsOf, variantWords } from "../runs";
+import { filterOf, keepFilter } from "../state";
+import { Rows } from "../ui/asked";
+import { RunPicker, useRun } from "../ui/run-picker";
+import { TimePanels } from "./time/panels";
+
+export interface TimeChoice {
+  /** Benchmark and place; null: the first. */
+  benchmark: string | null;
+  /** null: all. */
+  block: number | null;
+  /** Overlays and modes that are not drawn. */
+  hidden: string[];
+}
+
+const OTHERWISE: TimeChoice = { benchmark: null, block: null, hidden: [] };
+const choose = (part: Partial<TimeChoice>): void => keepFilter("time", { ...filterOf("time", OTHERWISE), ...part });
+
+export function Time() {
+  const run = useRun();
+  return (
+    <>
+      <h2>Time</h2>
+      <RunPicker />
+      {run ? <OfRun key={run.run_id} run={run} /> : <p class="empty">This file holds no run yet.</p>}
+    </>
+  );
+}
+
+const keyOf = (row: TimeBenchmarkRow): string =>
+  [row.benchmark, row.placement, row.direction, row.client_node, row.server_node].join(" ");
+
+function OfRun({ run }: { run: RunRow }) {
+  const asked = useQuery("time_benchmarks", { run: run.run_id });
+  return (
+    <Rows
+      asked={asked}
+      empty="No trial of this run that holds was measured in intervals: its tools gave one value for the whole trial."
+    >
+      {(rows) => {
+        const chosen = rows.find((row) => keyOf(row) === filterOf("time", OTHERWISE).benchmark) ?? rows[0];
+        return chosen ? (
+          <>
+            {rows.length > 1 ? (
+              <div class="filters">
+                <label>
+                  Benchmark{" "}
+                  <select value={keyOf(chosen)} onChange={(event) => choose({ benchmark: event.currentTarget.value })}>
+                    {rows.map((row) => (
+                      <option value={keyOf(row)}>{placed(row, rows)}</option>
+                    ))}
+                  </select>
+                </label>
+              </div>
+            ) : null}
+            <OfBenchmark key={keyOf(chosen)} run={run} benchmark={chosen} what={placed(chosen, rows)} />
+          </>
+        ) : null;
+      }}
+    </Rows>
+  );
+}
+
+/** The benchmark, and of its place what distinguishes it from others. */
+function placed(row: TimeBenchmarkRow, rows: TimeBenchmarkRow[]): string {
+  const same = rows.filter(({ benchmark }) => benchmark === row.benchmark);
+  if (same.length < 2) return row.benchmark;
+  const nodes = row.client_node === row.server_node ? row.client_node : `${row.client_node} – ${row.server_node}`;
+  return `${row.benchmark}, ${row.placement}, ${nodes}${same.some(({ direction }) => direction !== row.direction) ? `, ${row.direction}` : ""}`;
+}
+
+function OfBenchmark({ run, benchmark, what }: { run: RunRow; benchmark: TimeBenchmarkRow; what: string }) {
+  const { placement, direction, client_node: client, server_node: server } = benchmark;
+  const asked = useQuery("time_trials", {
+    run: run.run_id,
+    benchmark: benchmark.benchmark,
+    placement,
+    direction,
+    client,
+    server,
+  });
+  return (
+    <Rows asked={asked} empty="No trial of this benchmark was measured in intervals.">
+      {(rows) => <Chosen run={run} benchmark={benchmark} what={what} rows={rows} />}
+    </Rows>
+  );
+}
+
+function Chosen({
+  run,
+  benchmark,
+  what,
+  rows,
+}: {
+  run: RunRow;
+  benchmark: TimeBenchmarkRow;
+  what: string;
+  rows: TimeTrialRow[];
+}) {
+  const kept = filterOf("time", OTHERWISE);
+  const variants = variantsOf(run).map(variantWords);
+  const present = variants.filter((name) => rows.some((row) => variantWords(row) === name));
+  const blocks = [...new Set(rows.map(({ block }) => block))].sort((one, other) => one - other);
+  const block = kept.block !== null && blocks.includes(kept.block) ? kept.block : null;
+  const hidden = new Set(kept.hidden);
+  const trials = rows.filter(
+    (row) => !row.warmup && (block === null || row.block === block) && !hidden.has(variantWords(row)),
+  );
+  return (
+    <>
+      <div class="filters">
+        {blocks.length > 1 ? (
+          <label>
+            Blocks{" "}
+            <select
+              value={block ?? ""}
+              onChange={(event) =>
+                choose({ block: event.currentTarget.value === "" ? null : Number(event.currentTarget.value) })
+              }
+            >
+              <option value="">all {blocks.length}, thin</option>
+              {blocks.map((each) => (
+                <option value={each}>block {each}</option>
+              ))}
+            </select>
+          </label>
+        ) : null}
+        {present.length > 1 ? <Overlays present={present} hidden={hidden} /> : null}
+      </div>
+      {trials.length ? (
+        <TimePanels benchmark={benchmark} what={what} trials={trials} variants={variants} />
+      ) : (
+        <p class="empty">Nothing is chosen: take an overlay in.</p>
+      )}
+    </>
+  );
+}
+
+function Overlays({ present, hidden }: { present: string[]; hidden: Set<string> }) {
+  const shown = present.filter((name) => !hidden.has(name));
+  const toggle = (name: string): void => {
+    const next = new Set(hidden);
+    if (!next.delete(name)) next.add(name);
+    choose({ hidden: [...next] });
+  };
+  return (
+    <details class="choice">
+      <summary>
+        Overlays: {shown.length === present.length ? `all ${present.length}` : `${shown.length} of ${present.length}`}
+      </summary>
+      <div class="boxes">
+        {present.map((name) => (
+          <label>
+            <input type="checkbox" checked={!hidden.has(name)} onChange={() => toggle(name)} /> {name}
+          </label>
+        ))}
+        <span class="tools">
+          <button type="button" onClick={() => choose({ hidden: [] })}>
+            All
+          </button>
+          <button type="button" onClick={() => choose({ hidden: present.slice(1) })}>
+            Only {present[0]}
+          </button>
+        </span>
+      </div>
+    </details>
+  );
+}

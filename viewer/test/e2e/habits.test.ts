@@ -1,0 +1,141 @@
+/** What people expect of any program: keys, settings that stay, exports, recent files, a start with nothing open. */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { VIEWS } from "../../src/contract/views";
+import { launch, VIEWER, type Viewer, withViewer } from "./launch";
+
+const DEMO = join(VIEWER, "dist", "demo.sqlite");
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "overlaylab-habits-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The next save dialog answers with this path, as if somebody had chosen it. */
+const savesTo = ({ app }: Viewer, path: string) =>
+  app.evaluate(({ dialog }, filePath) => {
+    dialog.showSaveDialog = async () => ({ canceled: false, filePath });
+  }, path);
+
+const settled = async ({ page }: Viewer) => {
+  await page.waitForFunction(() => {
+    const main = document.querySelector("main");
+    return main && !main.querySelector(".waiting, .plot:not([data-drawn])") && (main.textContent ?? "").length > 40;
+  });
+};
+
+test("with nothing open it says what to do, and shows the demo", async () => {
+  await withViewer({}, async ({ page }) => {
+    await page.getByRole("heading", { name: "Nothing is open" }).waitFor();
+    await page.getByRole("button", { name: "Show the demo" }).click();
+    await page.getByRole("heading", { name: /runs$/ }).waitFor();
+    expect(await page.locator("header .file").textContent()).toContain("demo");
+  });
+});
+
+test("every view of real results settles without a word of trouble", async () => {
+  await withViewer({ files: [DEMO] }, async (viewer) => {
+    for (const { title } of VIEWS) {
+      await viewer.page.getByRole("navigation").getByRole("button", { name: title, exact: true }).click();
+      await settled(viewer);
+      expect(await viewer.page.locator("main .problem").count(), title).toBe(0);
+    }
+  });
+});
+
+test("settings and the view survive a restart", async () => {
+  const userData = mkdtempSync(join(folder, "settings-"));
+  const first = await launch({ files: [DEMO], userData });
+  await first.page.getByLabel("Rates in").selectOption("MiB/s");
+  await first.page.getByLabel("Theme").selectOption("dark");
+  const source = () => first.app.evaluate(({ nativeTheme }) => nativeTheme.themeSource);
+  await expect.poll(source).toBe("dark");
+  await first.page.getByLabel("Theme").selectOption("system");
+  await expect.poll(source).toBe("system");
+  await first.page.getByLabel("Theme").selectOption("dark");
+  await first.page.getByRole("navigation").getByRole("button", { name: "Compare" }).click();
+  await settled(first);
+  await first.close();
+  const second = await launch({ files: [DEMO], userData });
+  await settled(second);
+  expect(await second.page.getByLabel("Rates in").inputValue()).toBe("MiB/s");
+  expect(await second.page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
+  expect(await second.page.locator('nav [aria-current="page"]').textContent()).toBe("Compare");
+  await second.close();
+});
+
+test("a plot is saved as SVG, PNG and CSV, with its title, and all views as one page that runs nothing", async () => {
+  const viewer = await launch({ files: [DEMO], settings: { view: "compare", theme: "light" } });
+  await settled(viewer);
+  const chart = viewer.page.locator(".chart").first();
+  const title = (await chart.locator("h3").textContent()) ?? "";
+  for (const kind of ["SVG", "PNG", "CSV"]) {
+    const path = join(folder, `plot.${kind.toLowerCase()}`);
+    await savesTo(viewer, path);
+    await chart.getByRole("button", { name: kind, exact: true }).click();
+    await expect.poll(() => existsSync(path), { timeout: 20_000 }).toBe(true);
+  }
+  const svg = readFileSync(join(folder, "plot.svg"), "utf8");
+  expect(svg).toMatch(/^<svg /);
+  expect(svg).toContain(title.slice(0, 20));
+  expect(readFileSync(join(folder, "plot.png")).subarray(1, 4).toString()).toBe("PNG");
+  const csv = readFileSync(join(folder, "plot.csv"), "utf8").split("\r\n");
+  expect(csv[0]).toMatch(/overlay/i);
+  expect(csv.length).toBeGreaterThan(2);
+
+  const all = join(folder, "all.html");
+  await savesTo(viewer, all);
+  await viewer.page.getByRole("button", { name: "Export all…" }).click();
+  await expect.poll(() => existsSync(all), { timeout: 90_000 }).toBe(true);
+  const html = readFileSync(all, "utf8");
+  for (const { title } of VIEWS) expect(html).toContain(`<h1>${title}</h1>`);
+  expect(html).toContain("default-src 'none'");
+  expect(html).not.toMatch(/<script|<button|\son\w+=/i);
+  expect(html).toContain("data:image/svg+xml");
+  // Nobody is left in another view than before.
+  await expect.poll(() => viewer.page.locator('nav [aria-current="page"]').textContent()).toBe("Compare");
+  await viewer.close();
+}, 150_000);
+
+test("help opens and closes by the keyboard; focus comes back", async () => {
+  await withViewer({ files: [DEMO] }, async ({ page }) => {
+    const help = page.getByRole("button", { name: "Keys and how to read the plots" });
+    await help.focus();
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog");
+    await dialog.waitFor();
+    expect(await dialog.textContent()).toContain("Cannot tell");
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "hidden" });
+    expect(await help.evaluate((each) => document.activeElement === each)).toBe(true);
+  });
+});
+
+test("the menu reaches every view and opens files", async () => {
+  await withViewer({ files: [DEMO] }, async ({ app, page }) => {
+    await page.getByRole("heading", { name: /runs$/ }).waitFor();
+    const titles = await app.evaluate(({ Menu }) =>
+      (Menu.getApplicationMenu()?.items ?? []).flatMap((top) => (top.submenu?.items ?? []).map((item) => item.label)),
+    );
+    expect(titles).toEqual(expect.arrayContaining(["Open…", ...VIEWS.map(({ title }) => title)]));
+    await app.evaluate(({ Menu }) => {
+      const view = Menu.getApplicationMenu()?.items.find((top) => top.label === "View");
+      view?.submenu?.items.find((item) => item.label === "Publications")?.click();
+    });
+    await expect.poll(() => page.locator('nav [aria-current="page"]').textContent()).toBe("Publications");
+  });
+});
+
+test("a closed file is among the recent ones", async () => {
+  const userData = mkdtempSync(join(folder, "recent-"));
+  await withViewer({ files: [DEMO], userData }, async ({ page }) => {
+    await page.getByRole("heading", { name: /runs$/ }).waitFor();
+    await page.getByRole("button", { name: "Close", exact: true }).click();
+    await page.getByRole("heading", { name: "Recent files" }).waitFor();
+    await page.locator(".recent button").first().click();
+    await page.getByRole("heading", { name: /runs$/ }).waitFor();
+  });
+});

@@ -1,0 +1,87 @@
+/** Offered load and latency of the demo's real runs, in the window: choices, a dot's evidence, what is kept. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { launch, VIEWER, withViewer } from "./launch";
+
+const DEMO = join(VIEWER, "dist", "demo.sqlite");
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "overlaylab-load-"));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const drawn = (page: Page, plots: number) =>
+  page.waitForFunction((count) => document.querySelectorAll("main .plot[data-drawn]").length === count, plots);
+
+/** The select whose label begins so. */
+const choice = (page: Page, label: string) =>
+  page.locator("main label", { hasText: new RegExp(`^${label}`) }).locator("select");
+
+async function run(page: Page, suite: string): Promise<void> {
+  const option = await choice(page, "Run")
+    .locator("option", { hasText: `· ${suite} ·` })
+    .first()
+    .getAttribute("value");
+  await choice(page, "Run").selectOption(option);
+}
+
+test("offered load: a pair of zones is chosen, a dot leads to its trial, and the choice is there after a restart", async () => {
+  const userData = mkdtempSync(join(folder, "settings-"));
+  const first = await launch({ files: [DEMO], userData });
+  const { page } = first;
+  await page.getByRole("navigation").getByRole("button", { name: "Offered load" }).click();
+  await run(page, "skybet-2017");
+  await drawn(page, 4);
+  await choice(page, "Datagrams").selectOption({ label: "8192 bytes" });
+  await choice(page, "Between").selectOption({ label: "remote: node1 → node2, a → b" });
+  await page.getByText("8192 bytes; iperf3").waitFor();
+  await drawn(page, 4);
+  // Of ten trials one is void: it is named, and no dot.
+  expect(await page.locator("main .unusable li").count()).toBe(1);
+  await page.waitForFunction(() => document.querySelector("main .plot")?.querySelectorAll(".point").length === 9);
+  const dot = await page.locator("main .plot").first().locator(".point").first().boundingBox();
+  if (!dot) throw new Error("the dot is not on the page");
+  // Plotly finds the dot under the pointer itself; its label says when it has.
+  await page.mouse.move(dot.x + dot.width / 2, dot.y + dot.height / 2);
+  await page.locator(".hoverlayer text", { hasText: "click: its evidence" }).waitFor();
+  await page.mouse.down();
+  await page.mouse.up();
+  await page.getByRole("heading", { name: "udp-1-8k" }).waitFor();
+  await first.close();
+
+  const second = await launch({ files: [DEMO], userData });
+  await second.page.getByRole("navigation").getByRole("button", { name: "Offered load" }).click();
+  await run(second.page, "skybet-2017");
+  await second.page.getByText("8192 bytes; iperf3").waitFor();
+  await second.close();
+});
+
+test("a run without UDP says what measures it, and which runs of the file did", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "load" } }, async ({ page }) => {
+    await run(page, "deitcher-2016");
+    await page.getByText("SUITE=skybet-2017").waitFor();
+    await page.locator("main").getByRole("button", { name: "· full ·" }).click();
+    await drawn(page, 4);
+  });
+});
+
+test("latency: netperf's percentiles by size, sockperf's distribution, qperf's single values", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "latency" } }, async ({ page }) => {
+    await run(page, "deitcher-2016");
+    await drawn(page, 2);
+    expect(await page.locator("main figure h3").allTextContents()).toEqual([
+      "RTT percentiles (ms), netperf TCP_RR, 300 bytes, 1 block",
+      "Median (filled) and 99 % (hollow) of RTT (ms) by request size, netperf TCP_RR, 1 block",
+    ]);
+    await run(page, "full");
+    await choice(page, "Measured by").selectOption({ label: "sockperf UDP 500 messages/s (open loop)" });
+    await page.getByRole("heading", { name: "share of requests that took no longer" }).waitFor();
+    await choice(page, "Measured by").selectOption({ label: "qperf TCP_LAT (closed loop)" });
+    await page.getByRole("heading", { name: "One-way latency" }).waitFor();
+    await drawn(page, 1);
+  });
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { plain } from "../../src/renderer/charts/figure";
+import { csv } from "../../src/renderer/csv";
+
+test("a cell that a spreadsheet would run gets an apostrophe; numbers stay numbers", () => {
+  const grid = {
+    columns: [{ name: "overlay" }, { name: "goodput", unit: "Mbit/s" }],
+    rows: [
+      ["=1+1", -4.5],
+      ["@x", null],
+      ["+a,b", 0],
+      ["\tq", 1],
+    ],
+  };
+  expect(csv(grid)).toBe("overlay,goodput (Mbit/s)\r\n'=1+1,-4.5\r\n'@x,\r\n\"'+a,b\",0\r\n'\tq,1\r\n");
+});
+
+test("quotes and line ends are kept inside quotes", () => {
+  expect(csv({ columns: [{ name: "a" }], rows: [['say "no"\nmore']] })).toBe('a\r\n"say ""no""\nmore"\r\n');
+});
+
+test("no text of a database is markup in a plot, reorders it, or fills it", () => {
+  expect(plain('<b>x</b> & <a href="y">')).toBe('&lt;b&gt;x&lt;/b&gt; &amp; &lt;a href="y"&gt;');
+  expect(plain("a\u202eb\u0007c\u200b")).toBe("a\ufffdb\ufffdc\ufffd");
+  expect(plain("x".repeat(1_000_000)).length).toBe(80);
+});

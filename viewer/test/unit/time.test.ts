@@ -1,0 +1,147 @@
+import { expect, test } from "vitest";
+import type { VerdictRow } from "../../src/contract/overview";
+import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../src/contract/time";
+import { bucketWords, stallsOf, timeFigure } from "../../src/renderer/charts/time";
+import { nodeStates } from "../../src/renderer/node-state";
+import { verdictSentence } from "../../src/renderer/runs";
+import { budget } from "../../src/renderer/views/time/budget";
+import { asText, traces, UNITS } from "./golden";
+import rows from "./rows/time-aws-t2.medium.json";
+
+const trials = rows.trials as TimeTrialRow[];
+const points = rows.points as TimePointRow[];
+const buckets = rows.buckets as TimeBucketRow[];
+const VARIANTS = ["host", "weave sleeve", "weave fastdp"];
+
+const figure = (its: TimePointRow[], of = trials, metric = "goodput", unit = "bit/s") =>
+  timeFigure({
+    what: "tcp-goodput",
+    metric,
+    unit,
+    points: its,
+    trials: of,
+    variants: VARIANTS,
+    buckets,
+    until: 4,
+    settings: UNITS,
+  });
+
+test("one line for each trial, aligned at its start, with the omitted second and the sustained rate", async () => {
+  await expect(asText(figure(points))).toMatchFileSnapshot("golden/time-goodput.json");
+});
+
+const trial = (part: Partial<TimeTrialRow>): TimeTrialRow => ({ ...(trials[0] as TimeTrialRow), omit: null, ...part });
+const interval = (t_start: number, value: number, part: Partial<TimePointRow> = {}): TimePointRow => ({
+  ...(points[0] as TimePointRow),
+  trial_id: 1,
+  t_start,
+  t_end: t_start + 1,
+  low: value,
+  middle: value,
+  high: value,
+  ...part,
+});
+
+test("what was not measured breaks the line; what did not arrive is zero and marked", () => {
+  const its = [interval(0, 2e6), interval(1, 0), interval(4, 2e6)];
+  const [line, mark] = traces(figure(its, [trial({ trial_id: 1 })]));
+  expect(line?.x).toEqual([0, 1, 2, null, 4, 5]);
+  expect(line?.y).toEqual([2, 0, 0, null, 2, 2]);
+  expect(mark).toMatchObject({ mode: "markers", x: [1.5], y: [0] });
+  expect(stallsOf(its)).toBe(1);
+});
+
+test("a message's latency is a point; several times the usual distance without one breaks the line", () => {
+  const at = [0, 0.1, 0.2, 0.3, 1.3, 1.4];
+  const its = at.map((t) => interval(t, 1e-3, { t_end: t + 1e-3, metric: "latency_rtt", unit: "s" }));
+  const [line] = traces(figure(its, [trial({ trial_id: 1, metric: "latency_rtt", unit: "s" })], "latency_rtt", "s"));
+  expect(line?.x).toEqual([0, 0.1, 0.2, 0.3, null, 1.3, 1.4]);
+});
+
+test("loss is a share, retransmits are counted in each interval", () => {
+  const drawn = (metric: string, unit: string, value: number) =>
+    figure([interval(0, value, { metric, unit })], [trial({ trial_id: 1, metric, unit })], metric, unit);
+  const loss = drawn("loss", "ratio", 0.19);
+  expect(loss.title).toBe("Loss within each trial (share of datagrams): tcp-goodput; 1 trial in 1 block");
+  expect(loss.layout.yaxis).toMatchObject({
+    tickformat: ".3~%",
+    title: { text: "lost, of the datagrams of each interval" },
+  });
+  expect(traces(loss)[0]).toMatchObject({
+    x: [0, 1],
+    y: [0.19, 0.19],
+    hovertemplate: expect.stringContaining("%{y:.3~%}"),
+  });
+  const again = drawn("retransmits", "1", 4879);
+  expect(again.title).toBe("Retransmits within each trial (segments): tcp-goodput; 1 trial in 1 block");
+  expect(traces(again)[0]?.y).toEqual([4879, 4879]);
+  expect(again.layout.yaxis).not.toHaveProperty("tickformat");
+});
+
+test("a bucket is told in bytes above a rate", () => {
+  const t2Small = { trial_id: 1, capacity: 31.76e9, sustained: 125e6, before: null, after: null };
+  expect(bucketWords(t2Small, UNITS)).toBe("The sender's bucket: 31.76 GB above 125 Mbit/s");
+});
+
+test("slices have a band from the smallest to the largest value", () => {
+  const its = [interval(0, 2e6, { low: 1e6, high: 3e6, n: 50 }), interval(1, 4e6, { low: 4e6, high: 6e6, n: 50 })];
+  const [band, line] = traces(figure(its, [trial({ trial_id: 1 })]));
+  expect(band?.x).toEqual([0, 1, 1, 0]);
+  expect(band?.y).toEqual([3, 6, 4, 1]);
+  expect(line?.y).toEqual([2, 4]);
+});
+
+test("a colour is an overlay's, whatever else is chosen", () => {
+  const only = trials.filter(({ mode }) => mode === "fastdp");
+  const [line] = figure(points, only).data as { line?: { color?: string }; name?: string }[];
+  expect([line?.name, line?.line?.color]).toEqual(["weave fastdp", "#009e73"]);
+});
+
+test("blocks are read as long as there is room, the first one always", () => {
+  const of = (trial_id: number, block: number, n: number) => trial({ trial_id, block, n, duration: 60 });
+  const small = budget([of(1, 1, 60), of(2, 2, 60)]);
+  expect([small.whole, small.sliced, small.leftOut]).toEqual([[1, 2], [], []]);
+  const large = budget([of(1, 1, 90_000), of(2, 2, 90_000), of(3, 3, 60)]);
+  expect([large.whole, large.sliced, large.leftOut]).toEqual([[], [1], [2, 3]]);
+  expect([large.most, large.slices]).toEqual([2000, 500]);
+  const huge = budget([of(1, 1, 1_000_000), of(2, 1, 1_000_000)]);
+  expect([huge.sliced, huge.leftOut]).toEqual([[1], [1]]);
+});
+
+test("a node's state as differences, its queues apart", () => {
+  const states = nodeStates(JSON.stringify(rows.node_state));
+  const sender = states?.find(({ node }) => node === "node1");
+  expect(states?.map(({ node }) => node)).toEqual(["node1", "node2"]);
+  const value = (path: string) => sender?.values.find((row) => row.path === path);
+  expect(value("cpu.nice")).toEqual({ path: "cpu.nice", before: 0, after: 0, difference: 0, changed: false });
+  const { tx_bytes: before } = rows.node_state.node1.before;
+  const { tx_bytes: after } = rows.node_state.node1.after;
+  expect(value("tx_bytes")).toEqual({ path: "tx_bytes", before, after, difference: after - before, changed: true });
+  expect(sender?.qdiscs.find(({ name, counter }) => name === "htb 1:" && counter === "bytes")?.difference).toBe(
+    (rows.node_state.node1.after.qdisc[0]?.bytes ?? 0) - (rows.node_state.node1.before.qdisc[0]?.bytes ?? 0),
+  );
+});
+
+test("a state that is none is not known", () => {
+  expect(nodeStates("{not json")).toBeNull();
+  expect(nodeStates(null)).toBeNull();
+  expect(nodeStates('{"node1": {"before": 7}}')).toEqual([{ node: "node1", values: [], qdiscs: [] }]);
+});
+
+test("verdicts in sentences", () => {
+  const [host, sleeve] = rows.verdicts as VerdictRow[];
+  expect(host && verdictSentence(host, UNITS)).toBe(
+    "927.3 Mbit/s, median of 6 blocks: what the others are compared with.",
+  );
+  const few: VerdictRow = {
+    ...(sleeve as VerdictRow),
+    ratio_blocks: 3,
+    verdict: null,
+    verdict_words: null,
+    interval_low: null,
+  };
+  expect(verdictSentence(few, UNITS)).toMatch(
+    /^no verdict below six blocks: 32\.83 Mbit\/s, \.0352 of the host \(blocks: /,
+  );
+  expect(verdictSentence({ ...few, provisional: 1 }, UNITS)).toMatch(/^no verdict before the run ends: /);
+});
