@@ -21,11 +21,15 @@ def test_profile_was_verified_by_sending_and_counting(measured) -> None:
     checks = measured.query("SELECT name, verdict, expected, measured FROM profile_check")
     assert {name for name, *_ in checks} == {"rtt-baseline", "rtt-idle", "rtt-loaded", "goodput", "vcpus"}
     assert {verdict for _, verdict, *_ in checks} <= {"pass", "not-applicable"}
-    goodputs = [(expected, found) for name, _, expected, found in checks if name == "goodput"]
+    goodputs = [each for name, *each in checks if name == "goodput"]
     assert len(goodputs) == 2, "both directions"
-    for expected, found in goodputs:
+    for verdict, expected, found in goodputs:
         assert expected == pytest.approx(theory.goodput_theory(5e6, 1500, 0))
-        assert found == pytest.approx(expected, rel=0.01)
+        # A machine that is full of other work carries less, and the check says that it does not apply.
+        if verdict == "pass":
+            assert found == pytest.approx(expected, rel=0.01)
+        else:
+            assert 0 < found < expected
 
 
 def test_every_trial_is_ok_and_has_its_proof(measured) -> None:
@@ -71,9 +75,29 @@ def test_goodput_is_what_headers_leave(measured) -> None:
     assert found["host"] == pytest.approx(theory.goodput_theory(5e6, 1500, 0), rel=0.01)
     ratio = {mode: value / found["host"] for mode, value in found.items()}
     assert ratio["fastdp"] == pytest.approx(theory.ratio_theory(1500, 50, 1376), abs=0.01)
-    # A router in user space keeps up with 5 Mbit/s where nothing else takes its CPU; more than this never passes.
-    most = theory.ratio_theory(1500, 62, 1438)
-    assert most - 0.05 < ratio["sleeve"] < most + 0.01
+    # How much of it a router in user space keeps up with is a matter of the machine's other work; more never passes.
+    assert 0 < ratio["sleeve"] < theory.ratio_theory(1500, 62, 1438) + 0.01
+
+
+def test_of_the_bytes_on_the_wire_all_but_headers_is_payload(measured) -> None:
+    """However fast a router in user space is: what a mode's packets hold does not depend on how many pass."""
+    share = {}
+    for mode, observed, stdout in measured.query(
+        "SELECT coalesce(t.mode, t.overlay), e.observed, t.stdout FROM trial t JOIN evidence e USING (trial_id)"
+        " WHERE e.kind = 'accounting' AND t.tool = 'iperf3'"
+    ):
+        # With the seconds that warm up, which the wire does not tell apart.
+        seconds = json.loads(stdout)["server_output_json"]["intervals"]
+        share[mode] = sum(one["sum"]["bytes"] for one in seconds) / json.loads(observed)["peer_rx_bytes"]
+    host = theory.goodput_theory(1, 1500, 0)
+    most = {
+        "host": host,
+        "fastdp": host * theory.ratio_theory(1500, 50, 1376),
+        "sleeve": host * theory.ratio_theory(1500, 62, 1438),
+    }
+    assert share.keys() == most.keys()
+    # Handshakes, heartbeats, pings and what is sent twice make it less, and nothing makes it more.
+    assert all(most[mode] - 0.05 < share[mode] < most[mode] + 0.005 for mode in most), (share, most)
 
 
 def test_the_wire_showed_each_mode(measured) -> None:

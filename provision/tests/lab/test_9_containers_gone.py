@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from overlaylab.providers import lxc_config
+from overlaylab.providers import lxc_config, lxc_host
 
 
 def test_removed_containers_leave_nothing(containers) -> None:
@@ -22,5 +22,5 @@ def test_removed_containers_leave_nothing(containers) -> None:
     ports = [link["ifname"] for link in links if link.get("master") == lxc_config.MANAGEMENT]
     assert others or ports == []
     assert "overlaylab-pair-node" not in Path("/proc/mounts").read_text()
-    named = [path.read_text(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
+    named = [" ".join(argv) for argv in lxc_host.processes().values()]
     assert [line for line in named if "overlaylab-pair-node" in line and "lxc" in line] == []

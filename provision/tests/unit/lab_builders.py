@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -41,6 +42,16 @@ def cpu(busy: int, idle: int) -> dict[str, int]:
     """Ticks as `evidence.state_script` prints them."""
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     return dict.fromkeys(names, 0) | {"user": busy, "idle": idle}
+
+
+def _kill(pid: int) -> None:
+    """Kill a process and wait until it is one no more: on a busy machine it lives on for a moment."""
+    left = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(left, signal.SIGKILL)
+        assert select.select([left], [], [], 10)[0], f"process {pid} does not end"
+    finally:
+        os.close(left)
 
 
 class Namespace:
@@ -95,7 +106,7 @@ class Namespace:
         for process in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 if _identity(process.name) == own and int(process.name) != self._holder.pid:
-                    os.kill(int(process.name), signal.SIGKILL)
+                    _kill(int(process.name))
         self._holder.kill()
         self._holder.wait()
 
@@ -110,6 +121,14 @@ def namespace(*programs: str) -> Iterator[Namespace]:
     made = Namespace()
     yield made
     made.close()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and no zombie; one that ends while it is looked at does not run."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def _identity(process: str) -> list[int]:

@@ -4,9 +4,9 @@ import signal
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
+from lab_builders import runs
 
 from overlaylab.benchmarks import base, iperf, sockperf
 
@@ -118,13 +118,11 @@ def test_a_tool_that_does_not_heed_the_end_of_its_time_is_killed(words: str) -> 
     argv = ["timeout", "-k", "0.2", "0.3", "sh", "-c", words, "sh", "sh", "-c", deaf]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == -signal.SIGKILL
-    state = Path(f"/proc/{int(done.stdout)}/stat")
     for _ in range(100):  # a process takes its time to end; this one has five seconds of its own
-        gone = not state.exists() or state.read_text().split()[2] == "Z"
-        if gone:
+        if not runs(int(done.stdout)):
             break
         time.sleep(0.01)
-    assert gone
+    assert not runs(int(done.stdout))
 
 
 def test_netperf() -> None:

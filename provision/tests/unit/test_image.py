@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+from lab_builders import runs
 
 from overlaylab import image, image_process
 from overlaylab.commands.image import describe
@@ -304,7 +305,7 @@ def test_interrupt_ends_the_programs_children_too(tmp_path: Path, number: signal
     child = int(started.read_text())
     builder.send_signal(number)
     assert builder.wait(10) != 0
-    _wait_for(lambda: not _runs(child))
+    _wait_for(lambda: not runs(child))
     assert not log.exists()
 
 
@@ -319,13 +320,6 @@ def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
     finally:
         other.kill()
         other.wait()
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def _wait_for(condition, seconds: float = 10.0) -> None:

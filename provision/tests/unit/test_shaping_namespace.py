@@ -6,10 +6,9 @@ import shutil
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from lab_builders import Namespace, inventory, namespace
+from lab_builders import Namespace, inventory, namespace, runs
 from lab_fakes import Completed, FakeNodes
 
 from overlaylab import (
@@ -54,7 +53,7 @@ def test_closing_a_namespace_ends_what_a_failed_test_has_left_in_it(node: Namesp
     other = Namespace()
     left = int(other.sh("setsid sleep 100 >/dev/null 2>&1 & echo $!"))
     other.close()
-    assert not Path(f"/proc/{left}").exists() or "(zombie)" in Path(f"/proc/{left}/status").read_text()
+    assert not runs(left)
 
 
 def read_back(node: Namespace, shaped: NodeShaping) -> list[str]:
@@ -169,7 +168,7 @@ def test_the_cap_holds_for_traffic_to_several_zones_at_once(node: Namespace) -> 
         for n in 2 3 4; do ip neighbour add 192.168.77.1$n lladdr "$mac" dev eth1; done
         """
     )
-    sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
+    sent, seconds, _ = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
     # 8 ms of burst at the start, for the cap and for each zone, and what comes out of the queues at the end.
     assert sent * 8 <= 10e6 * (seconds + 0.1)
 
@@ -197,21 +196,23 @@ def test_each_zone_has_what_goes_to_its_endpoint_where_nothing_encapsulates(node
 
 
 FLOOD = """
-import socket, time
+import json, socket, sys, time
 def received():
     return int(open("/sys/class/net/peer/statistics/rx_bytes").read())
+def empty():
+    return not sys.argv[1:] or json.load(open(sys.argv[1]))["empty"]
 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 flood.setblocking(False)
 before, started = received(), time.monotonic()
-# A busy machine may take longer to have emptied the bucket.
-while time.monotonic() < started + 1 or received() < before + 1.7e6 and time.monotonic() < started + 20:
+# A busy machine sends little faster than the bucket fills again, and takes longer to have emptied it.
+while time.monotonic() < started + 1 or not empty() and time.monotonic() < started + 20:
     for address in ("192.168.77.12", "192.168.77.13", "192.168.77.14"):
         try:
             flood.sendto(bytes(1400), (address, 9))
         except BlockingIOError:
             pass
     time.sleep(0.0002)
-print(received() - before, time.monotonic() - started)
+print(received() - before, time.monotonic() - started, empty() + 0)
 """
 
 
@@ -331,12 +332,13 @@ def test_two_rates_are_kept_by_a_program_that_goes_with_the_profile(node: Namesp
         for n in 2 3 4; do ip neighbour add 192.168.77.1$n lladdr "$mac" dev eth1; done
         """
     )
-    sent, seconds = map(float, node.sh(f"{sys.executable} -c '{FLOOD}'").split())
+    flood = f"{sys.executable} -c '{FLOOD}' {shaping_scripts.STATE}/bucket"
+    sent, seconds, empty = map(float, node.sh(flood).split())
     # The bucket, and the sustained rate; what goes out until the program looks, which a busy machine puts off, is taken
     # off later. All the time at the burst's rate would be more.
     assert 0.8 * 2e6 < sent < 0.8 * 100e6 / 8 * seconds
-    kept = json.loads(node.sh(f"cat {shaping_scripts.STATE}/bucket"))
-    assert kept["empty"] is True
+    # As seen by the flood itself: what is left alone for 0.16 s lets traffic burst again.
+    assert empty == 1
     assert read_back(node, shaped) == []
     node.sh(shaping_scripts.FILL_BUCKET)
     kept = json.loads(node.sh(f"cat {shaping_scripts.STATE}/bucket"))
