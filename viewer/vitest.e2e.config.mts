@@ -9,5 +9,7 @@ export default defineConfig({
     fileParallelism: false,
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // What is waited for must come about; a busy machine may need more than the second that is the default.
+    expect: { poll: { timeout: 20_000 } },
   },
 });

@@ -1,8 +1,8 @@
 /** Writing what the page made (a plot, a table, the whole as HTML) to where the person says. */
-import { writeFile } from "node:fs/promises";
 import { type BrowserWindow, dialog } from "electron";
 import { type Answer, problem, value } from "../contract/answers";
 import type { ExportedFile } from "../contract/channels";
+import { writeWhole } from "./whole-file";
 
 const NAMES = { svg: "SVG image", png: "PNG image", csv: "CSV table", html: "HTML page" } as const;
 
@@ -14,7 +14,7 @@ export async function saveExport(window: BrowserWindow, file: ExportedFile): Pro
   });
   if (canceled || !filePath) return value(null);
   try {
-    await writeFile(filePath, file.kind === "png" ? Buffer.from(file.content, "base64") : file.content);
+    await writeWhole(filePath, file.kind === "png" ? Buffer.from(file.content, "base64") : file.content);
     return value(filePath);
   } catch (error) {
     return problem(

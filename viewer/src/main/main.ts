@@ -1,4 +1,5 @@
 /** The app's life: one instance, one window, files from the command line. Its arguments: paths, and the switches below. */
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -48,17 +49,20 @@ async function start(): Promise<void> {
     changed: (file) => tell("file:changed", file),
   });
   const opener = new Opener(files, new RecentFiles(join(folder, "recent.json")), HERE);
+  window = openWindow(join(HERE, "preload.cjs"), PAGE, FOLDER, settings);
+  const listening = once(window.webContents, "did-finish-load");
   const openAll = async (given: string[]) => {
     for (const path of given) {
       const opened = await opener.open(path);
+      await listening;
       if (opened.ok) tell("file:opened", opened.value);
       else tell("file:failed", { path, problem: opened.problem });
     }
   };
-  window = openWindow(join(HERE, "preload.cjs"), PAGE, FOLDER, settings);
   setMenu(tell);
   answerRequests({ window, page: PAGE, opener, settings });
-  window.webContents.once("did-finish-load", () => void openAll(paths(process.argv, process.cwd())));
+  // Read while the page is loaded, and told when it listens.
+  void openAll(paths(process.argv, process.cwd()));
   window.on("closed", () => files.closeAll());
   app.on("second-instance", (_event, argv, folder) => {
     void openAll(paths(argv, folder));

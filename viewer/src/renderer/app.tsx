@@ -1,8 +1,10 @@
 /** The page: side bar, the open file's heading, one view. */
+import { effect } from "@preact/signals";
 import { render } from "preact";
-import { VIEWS } from "../contract/views";
+import { VIEWS, type ViewId } from "../contract/views";
 import { bridge } from "./bridge";
 import { exportAll } from "./export-page";
+import { plotly } from "./plotly";
 import {
   begin,
   busy,
@@ -110,6 +112,14 @@ async function dropped(event: DragEvent): Promise<void> {
   event.preventDefault();
   for (const found of event.dataTransfer?.files ?? []) opened(await bridge.openDropped(found), found.name);
 }
+
+/** The views that are lists and tables. */
+const PLOTLESS: readonly ViewId[] = ["overview", "evidence"];
+
+// Plotly is read while the first rows are asked for. Should it fail, the plot says so.
+effect(() => {
+  if (!PLOTLESS.includes(view.value)) plotly().catch(() => undefined);
+});
 
 const place = document.getElementById("app");
 bridge.on("command", (told) => {

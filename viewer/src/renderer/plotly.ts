@@ -1,4 +1,4 @@
-/** Plotly is loaded when the first plot is drawn: lists and tables need not wait for it. */
+/** Plotly is loaded for the first view that draws plots: lists and tables need not wait for it. */
 type Plotly = typeof import("plotly.js");
 
 let loading: Promise<Plotly> | null = null;
