@@ -52,12 +52,24 @@ def test_one_transaction_at_a_time(case: str) -> None:
     assert rate.value * mean.value == pytest.approx(1, rel=0.02)
 
 
+def test_transactions_that_took_less_than_netperfs_hundredths_are_measured() -> None:
+    """netperf prints ELAPSED_TIME=0.00; CPU time is counted in ticks of .01 s, and was not measured."""
+    assert parse(NETPERF / "2.7.0-tcp_crr-brief.out") == [
+        Sample("transaction_rate", 10010.01),
+        Sample("latency_transaction", 95.8 / 1e6),
+        Sample("latency_transaction", 82 / 1e6, quantile=0.5),
+        Sample("latency_transaction", 140 / 1e6, quantile=0.9),
+        Sample("latency_transaction", 140 / 1e6, quantile=0.99),
+    ]
+
+
 @pytest.mark.parametrize(
     ("stdout", "exit_code", "reason"),
     [
         ("", 0, "no THROUGHPUT"),
         (netperf_said(P99_LATENCY=None), 0, "no P99_LATENCY"),
         (netperf_said(THROUGHPUT="0.00"), 0, "completed no transaction"),
+        (netperf_said(ELAPSED_TIME="-0.01"), 0, "time that passed as -0.01 s"),
         (netperf_said(THROUGHPUT_UNITS="10^6bits/s"), 0, "in '10.6bits/s', not in 'Trans/s'"),
         (netperf_said(MEAN_LATENCY="0.00"), 0, "latency_rtt as 0"),
         (netperf_said(MEAN_LATENCY="-1.00"), 0, "latency_rtt as -1e-06"),

@@ -39,8 +39,10 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     if said["THROUGHPUT_UNITS"] != "Trans/s":
         raise ParseError(f"netperf gave its rate in {said['THROUGHPUT_UNITS']!r}, not in 'Trans/s'")
     rate, elapsed = _number(said, "THROUGHPUT"), _number(said, "ELAPSED_TIME")
-    if rate <= 0 or elapsed <= 0:
+    if rate <= 0:
         raise ParseError("netperf completed no transaction")
+    if elapsed < 0:
+        raise ParseError(f"netperf gave the time that passed as {elapsed:g} s")
     metric = "latency_transaction" if parameters["test"] == "tcp_crr" else "latency_rtt"
     return checked(
         TOOL,
@@ -54,9 +56,10 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
 
 
 def _cpu(metric: str, said: dict[str, str], prefix: str, elapsed: float) -> list[Sample]:
-    """None where netperf did not measure it, and says -1."""
+    """None where netperf did not measure it, and says -1, or had less than a tick to measure it in."""
     percent, cpus = _number(said, f"{prefix}_UTIL"), _number(said, f"{prefix}_COUNT")
-    if percent < 0:
+    # The time is printed in hundredths: 50 transactions may take 0.00 s.
+    if percent < 0 or elapsed < TICK:
         return []
     if cpus < 1:
         raise ParseError(f"netperf counted {cpus:g} CPUs")
