@@ -145,3 +145,18 @@ test("verdicts in sentences", () => {
   );
   expect(verdictSentence({ ...few, provisional: 1 }, UNITS)).toMatch(/^no verdict before the run ends: /);
 });
+
+test("what is no measurement is named in the legend, after the overlays; a bucket only where rates are drawn", () => {
+  const its = [interval(1, 2e6)];
+  const of = [trial({ trial_id: 1, omit: 1 })];
+  const guides = (drawn: ReturnType<typeof figure>) =>
+    traces(drawn)
+      .slice(1)
+      .map(({ name, x, y }) => [name, x, y]);
+  const omitted = ["omitted: the first 1 s", [null], [null]];
+  const rate = [0, 4].map(() => buckets[0]?.sustained as number).map((value) => value / 1e6);
+  expect(guides(figure(its, of))).toEqual([["sustained rate, bucket empty", [0, 4], rate], omitted]);
+  expect(guides(figure(its, of, "retransmits", "1"))).toEqual([omitted]);
+  expect(figure(its, of).layout).not.toHaveProperty("annotations");
+  expect(figure(its, of).layout.margin).toEqual(figure(its, of, "retransmits", "1").layout.margin);
+});

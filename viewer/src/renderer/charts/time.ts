@@ -4,7 +4,7 @@ import type { Settings } from "../../contract/settings";
 import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../contract/time";
 import { variantWords } from "../runs";
 import { type Scale, scaleOf, withUnit } from "../units";
-import { type Cell, COLOURS, colour, type Figure, plain } from "./figure";
+import { type Cell, COLOURS, clean, colour, type Figure, plain } from "./figure";
 
 export interface TimeInput {
   /** What was measured, in words. */
@@ -27,6 +27,9 @@ const DASHES = ["solid", "dash", "dot", "dashdot"] as const;
 const isMessage = (metric: string): boolean => metric.startsWith("latency");
 /** More bands than these cover each other. */
 export const BANDS_MOST = 8;
+const SUSTAINED = "sustained rate, bucket empty";
+const GUIDE = "#888888";
+const OMITTED = "rgba(128,128,128,.25)";
 /** How many usual distances may lie between two messages before the line is broken. */
 const SILENCE = 5;
 
@@ -96,12 +99,13 @@ export function timeFigure(input: TimeInput): Figure {
         hovertemplate: `${said}<br>%{x:.3~f} s: nothing arrived<extra></extra>`,
       } as Partial<Data>);
   }
+  const omit = Math.max(0, ...drawn.map((trial) => trial.omit ?? 0));
   const blocks = new Set(drawn.map(({ block }) => block)).size;
   const unitWords = axis?.unit || scale.unit ? ` (${axis?.unit ?? scale.unit})` : "";
   return {
     title: `${capital(metricWords(metric))} within each trial${unitWords}: ${input.what}; ${count(drawn.length, "trial")} in ${count(blocks, "block")}`,
-    data,
-    layout: layout(input, scale, drawn),
+    data: [...data, ...guides(input, scale, omit)],
+    layout: layout(input, scale, omit),
     grid: {
       columns: columns(scale),
       rows: gridRows(drawn, byTrial, scale),
@@ -177,60 +181,59 @@ const band = (rows: TimePointRow[], scale: Scale, fill: string, group: string): 
 const median = (values: number[]): number =>
   [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 
-function layout({ unit, metric, until, buckets }: TimeInput, scale: Scale, drawn: TimeTrialRow[]): Partial<Layout> {
-  const omit = Math.max(0, ...drawn.map((trial) => trial.omit ?? 0));
+/** What is no measurement, named in the legend: words in the plot would cross the lines. */
+function guides({ unit, until, buckets, settings }: TimeInput, scale: Scale, omit: number): Partial<Data>[] {
+  const found: Partial<Data>[] = [];
+  const guide = { type: "scatter" as const, legendrank: 2000 };
   const sustained = unit === "bit/s" ? buckets[0]?.sustained : undefined;
-  const shapes: Partial<Shape>[] = [];
-  const annotations: Partial<Layout>["annotations"] = [];
-  if (omit > 0) {
-    shapes.push({
-      type: "rect",
-      xref: "x",
-      yref: "paper",
-      x0: 0,
-      x1: omit,
-      y0: 0,
-      y1: 1,
-      fillcolor: "rgba(128,128,128,.18)",
-      line: { width: 0 },
-    });
-    annotations.push({
-      xref: "x",
-      yref: "paper",
-      x: 0,
-      xanchor: "left",
-      y: 1,
-      yanchor: "top",
-      text: "omitted",
-      showarrow: false,
-      font: { size: 11 },
-    });
-  }
-  if (sustained !== undefined) {
-    shapes.push({
-      type: "line",
-      xref: "paper",
-      yref: "y",
-      x0: 0,
-      x1: 1,
-      y0: sustained / scale.factor,
-      y1: sustained / scale.factor,
-      line: { dash: "dot", width: 1.5, color: "#888888" },
-    });
-    annotations.push({
-      xref: "paper",
-      yref: "y",
-      x: 1,
-      xanchor: "right",
-      y: sustained / scale.factor,
-      yanchor: "bottom",
-      text: "sustained rate of the tier, once its bucket is empty",
-      showarrow: false,
-      font: { size: 11 },
-    });
-  }
+  if (sustained !== undefined)
+    found.push({
+      ...guide,
+      name: SUSTAINED,
+      mode: "lines",
+      x: [0, until],
+      y: [sustained / scale.factor, sustained / scale.factor],
+      line: { dash: "dot", width: 1.5, color: GUIDE },
+      hovertemplate: `sustained rate of the tier, once its bucket is empty: ${withUnit(sustained, scaleOf("bit/s", [sustained], settings))}<extra></extra>`,
+    } as Partial<Data>);
+  if (omit > 0)
+    found.push({
+      ...guide,
+      name: `omitted: the first ${omit} s`,
+      mode: "markers",
+      x: [null],
+      y: [null],
+      marker: { symbol: "square", size: 12, color: OMITTED },
+    } as Partial<Data>);
+  return found;
+}
+
+/** px, at least: as wide in every panel of a run, so that what happens at one time stands one above the other. */
+function legendWidth({ variants, buckets }: TimeInput): number {
+  const names = [...variants.map((name) => clean(name, 34)), ...(buckets.length ? [SUSTAINED] : [])];
+  return 82 + 7 * Math.max(...names.map(({ length }) => length));
+}
+
+function layout(input: TimeInput, scale: Scale, omit: number): Partial<Layout> {
+  const shapes: Partial<Shape>[] =
+    omit > 0
+      ? [
+          {
+            type: "rect",
+            xref: "x",
+            yref: "paper",
+            x0: 0,
+            x1: omit,
+            y0: 0,
+            y1: 1,
+            fillcolor: OMITTED,
+            line: { width: 0 },
+          },
+        ]
+      : [];
+  const { metric, until } = input;
   return {
-    margin: { t: 12, r: 16, b: 44, l: 60 },
+    margin: { t: 12, r: legendWidth(input), b: 44, l: 72 },
     xaxis: { title: { text: "time since the trial’s start (s)" }, range: [0, until * 1.01] },
     yaxis: {
       title: { text: AXES[metric]?.title ?? plain(`${metricWords(metric)}${scale.unit ? ` (${scale.unit})` : ""}`) },
@@ -241,7 +244,6 @@ function layout({ unit, metric, until, buckets }: TimeInput, scale: Scale, drawn
     legend: { orientation: "v", tracegroupgap: 0 },
     showlegend: true,
     shapes,
-    annotations,
   };
 }
 
