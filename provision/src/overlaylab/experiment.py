@@ -303,9 +303,13 @@ class Estimate:
 
 
 def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str) -> Estimate:
-    """From the trials' own durations and what a cell took around them on this machine before."""
+    """From the trials' own durations and what a cell took around them on this machine before.
+
+    trials: those that are still to come.
+    """
     inside = sum(benchmarks.load(t.tool).duration(t.parameters) for t in trials)
     between = len({(t.client_node, t.server_node) for t in trials}) or 1
+    blocks = {t.block for t in trials}
     waiting = sum(
         reassembly.expected([trial for _, trial in between_two], request.profile)
         for cell in cells(list(enumerate(trials)))
@@ -314,9 +318,9 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
     around = (
         PROOF
         + PROOF_PAIR * (between - 1)
-        + request.blocks * sum(_overhead(v, accelerator, between) for v in request.variants)
+        + len(blocks) * sum(_overhead(v, accelerator, between) for v in request.variants)
     )
-    anew = sum(is_fresh(block, request.fresh) for block in range(1, request.blocks + 1))
+    anew = sum(is_fresh(block, request.fresh) for block in blocks)
     around += anew * sum(_boot_and_converge(v, accelerator) for v in request.variants)
     nodes = clusters.load_cluster(request.cluster).nodes if request.inventory is None else ()
     return Estimate(

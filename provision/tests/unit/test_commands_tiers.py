@@ -206,3 +206,18 @@ def test_a_dry_run_prints_the_plan_all_tiers_and_the_whole_time(nodes) -> None:
     ]
     assert f"time: about {both} with nodes up and converged, 2 tiers together" in lines
     assert nodes.made == []
+
+
+def test_each_tier_has_an_estimate_of_its_own(nodes) -> None:
+    """A flood of datagrams of 8 KiB is waited for at an MTU of 1500, where it goes in fragments, and not at 9001."""
+    names = ["azure-a1", "aws-t2.medium"]
+    asked = [
+        experiment.request("host", suite="skybet-2017", profile_name=name, blocks=1, seed=7) for name in names
+    ]
+    trials = experiment.plan(asked[0], experiment.planning_inventory(asked[0]))
+    seconds = [experiment.estimate(one, trials, "tcg").seconds for one in asked]
+    assert seconds[0] - seconds[1] == 3 * 2 * 30  # pairs of zones, floods before another UDP trial
+    printed = lab("measure", "host", SUITE="skybet-2017", DRY_RUN="1", **TWO | {"PROFILES": ",".join(names)})
+    told = [line.rsplit("about ", 1)[1] for line in printed.stdout.splitlines() if line.startswith("  tier")]
+    assert told == [measure.readable(each) for each in seconds]
+    assert f"time: about {measure.readable(sum(seconds))} with nodes up" in printed.stdout

@@ -330,11 +330,15 @@ def test_an_estimate_without_experience() -> None:
 def test_an_estimate_learns_from_cells_on_this_machine(hosts) -> None:
     progress.remember("cell-overhead-weave-tcg", 20)
     asked = experiment.request("weave", blocks=2)
-    assert experiment.estimate(asked, (), "tcg").seconds == 25 + 2 * (8 + 20 + 20)
+    trials = experiment.plan(asked, experiment.planning_inventory(asked))
+    inside = 2 * 3 * (6 + 2)
+    assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * (8 + 20 + 20)
+    left = [trial for trial in trials if trial.block == 2]  # what a run that is resumed still has to do
+    assert experiment.estimate(asked, left, "tcg").seconds == inside / 2 + 25 + (8 + 20 + 20)
     on_hosts = experiment.request("weave", blocks=2, inventory=str(hosts))
-    found = experiment.estimate(on_hosts, (), "bare")
+    found = experiment.estimate(on_hosts, trials, "bare")
     assert (found.memory, found.disk) == (0, 0)
-    assert found.seconds == 25 + 2 * 3 * 13
+    assert found.seconds == inside + 25 + 2 * 3 * 13
 
 
 def test_every_pair_of_zones_is_in_the_estimate() -> None:

@@ -89,7 +89,7 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
     every = (asked, *others)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     accelerator = accelerator_for(every)
-    needs = experiment.estimate(asked, trials, accelerator)
+    needs = [experiment.estimate(one, trials, accelerator) for one in every]
     out.print(f"{experiment.command_line(asked)}", markup=False)
     each = " on each tier" if others else ""
     out.print(
@@ -100,21 +100,23 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
         booted = " (nodes booted for it)" if is_fresh(first.block, asked.fresh) else ""
         out.print(f"  block {first.block}: {first.variant}{booted}: {_in_words(cell)}")
     if others:
-        for number, one in enumerate(every, 1):
+        for number, (one, need) in enumerate(zip(every, needs, strict=True), 1):
             tier = f"{number}. {one.profile.name}: {one.profile.description}"
-            out.print(f"  tier {tier}: about {readable(needs.seconds)}", markup=False)
+            out.print(f"  tier {tier}: about {readable(need.seconds)}", markup=False)
     for line in _left_out(asked):
         out.print(line, markup=False)
     for line in blocks_told.lines(every, accelerator):
         out.print(line, markup=False)
     total = f", {len(every)} tiers together" if others else ""
-    out.print(f"time: about {readable(needs.seconds * len(every))} with nodes up and converged{total}")
+    seconds = sum(need.seconds for need in needs)
+    out.print(f"time: about {readable(seconds)} with nodes up and converged{total}")
     if not asked.inventory:
         new = "the first time, image and nodes take some 5 minutes more"
-        disk = needs.disk * len(
-            {one.profile.mtu for one in every}
-        )  # each underlay MTU has snapshots of its own
-        out.print(f"memory: {needs.memory / 2**30:.1f} GiB for nodes; disk: about {disk / 1e9:.1f} GB; {new}")
+        # Each underlay MTU has snapshots of its own.
+        disk = needs[0].disk * len({one.profile.mtu for one in every})
+        out.print(
+            f"memory: {needs[0].memory / 2**30:.1f} GiB for nodes; disk: about {disk / 1e9:.1f} GB; {new}"
+        )
 
 
 def _left_out(asked: experiment.Request) -> list[str]:
