@@ -20,7 +20,7 @@ import maker
 
 from overlaylab import comparison
 from overlaylab.inference import ALPHA
-from overlaylab.inference_samples import shift
+from overlaylab.inference_samples import Known, shift
 from overlaylab.model import Sample
 from overlaylab.paths import ROOT
 from overlaylab.results import Report, report
@@ -45,10 +45,10 @@ def rounded(value: Any) -> Any:
 # -- series of any kind -----------------------------------------------------------------------------
 
 
-def series(n: int, centre: float, seed: int, step: float) -> list[tuple[float, float]]:
+def series(n: int, centre: float, seed: int, step: float) -> list[Known]:
     chance = random.Random(seed)
     middles = [round(chance.gauss(centre, 0.1), 6) for _ in range(n)]
-    return [(value - step, value + step) for value in middles]
+    return [Known(value - step, value, value + step) for value in middles]
 
 
 def shifts() -> list[dict[str, Any]]:
@@ -109,6 +109,7 @@ def cases(store: Store) -> list[dict[str, Any]]:
         ("a step as large as the host", "goodput", slow, usual, {}, {}),
         ("a share", "loss", loss, less, {}, {"suite_digest": "t" * 64}),
         ("a latency", "latency_rtt", late, later, {}, {"profile_digest": "q" * 64}),
+        ("nothing that arrives any more", "goodput", usual, {**usual, FASTDP: [0.0] * 8}, {}, {}),
         ("another variant", "goodput", usual, {HOST: host, FASTDP: usual[FASTDP]}, {}, {"suite": "full"}),
     )
     found = []

@@ -89,10 +89,7 @@ def settle(
     them: it repeats what somebody did, and claims nothing.
     """
     for name, value in (("MARGIN", margin), ("PRECISION", precision)):
-        if value is not None and not 0.0005 <= value <= 0.5:
-            raise UserError(
-                name, "must lie between 0.05 % and 50 %", seen=f"{value:.4%}", fix=f"{name}=2% is usual"
-            )
+        in_range(name, value)
     rules = Rules(MARGIN if margin is None else margin, precision, (), suite.primary)
     if precision is None:
         own = suite.blocks
@@ -106,6 +103,15 @@ def settle(
         )  # fmt: skip
     looks = looks_at(comparisons, blocks)
     return Rules(rules.margin, precision, looks, suite.primary), looks[-1]
+
+
+def in_range(name: str, value: float | None, least: float = 0.0005, most: float = 0.5) -> None:
+    """Raises UserError for a margin, as a ratio, that nobody can mean; None: nothing was typed."""
+    if value is not None and not least <= value <= most:
+        low, high = (f"{bound * 100:g} %" for bound in (least, most))
+        raise UserError(
+            name, f"must lie between {low} and {high}", seen=f"{value * 100:g} %", fix=f"{name}=2% is usual"
+        )
 
 
 def comparisons_of(variants: Sequence[Variant], pairs: int) -> int:

@@ -7,13 +7,23 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from overlaylab.inference import ALPHA, CONFIDENCE, MEDIAN_TAKES, Interval
 
 EXACT = 10_000
 """Pairs up to which Mann and Whitney's U is taken exactly; beyond, its normal approximation is as good."""
-Bounds = Sequence[tuple[float, float]]
-"""(least, greatest) that each value can be, given the tool's step."""
+
+
+class Known(NamedTuple):
+    """A value, and what it can be at least and at most, given the tool's step; -inf: the logarithm of zero."""
+
+    least: float
+    value: float
+    greatest: float
+
+
+Series = Sequence[Known]
 
 
 @dataclass(frozen=True)
@@ -60,28 +70,33 @@ def shift_rank(m: int, n: int, alpha: float = ALPHA) -> tuple[int, float] | None
     return (low, 1 - 2 * u_p(low - 1, m, n)) if low else None
 
 
-def shift(first: Bounds, second: Bounds, alpha: float = ALPHA) -> Shift:
+def shift(first: Series, second: Series, alpha: float = ALPHA) -> Shift:
     """Of the second series above the first: the median of all differences, with Mann and Whitney's interval.
 
     J. L. Hodges and E. L. Lehmann, Ann. Math. Statist. 34 (1963), 598–611. Exact for two series of the same shape, of
     any shape: what two runs of one thing are, unless it has changed.
     """
-    middles = [[(low + high) / 2 for low, high in series] for series in (first, second)]
-    estimate = statistics.median(b - a for a in middles[0] for b in middles[1])
+    estimate = statistics.median(_less(b.value, a.value) for a in first for b in second)
     found = shift_rank(len(first), len(second), alpha)
     if found is None:
         return Shift(estimate, None)
     rank, coverage = found
-    least = sorted(low - high for _, high in first for low, _ in second)
-    most = sorted(high - low for low, _ in first for _, high in second)
+    least = sorted(_less(b.least, a.greatest) for a in first for b in second)
+    most = sorted(_less(b.greatest, a.least) for a in first for b in second)
     return Shift(estimate, Interval(least[rank - 1], most[-rank], coverage))
 
 
-def p_above(first: Bounds, second: Bounds, amount: float) -> float:
+def _less(one: float, other: float) -> float:
+    """one - other, and 0 of two infinities: zero against zero did not move."""
+    return 0.0 if one == other else one - other
+
+
+def p_above(first: Series, second: Series, amount: float) -> float:
     """One-sided p of: the second lies more than `amount` above the first. 1 below six values in either."""
     if min(len(first), len(second)) < MEDIAN_TAKES:
         return 1.0
-    above = sum(low - high > amount for _, high in first for low, _ in second)
+    # Zero against zero gives nan, which is above nothing.
+    above = sum(b.least - a.greatest > amount for a in first for b in second)
     return u_p(len(first) * len(second) - above, len(first), len(second))
 
 

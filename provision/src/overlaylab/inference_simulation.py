@@ -27,7 +27,7 @@ from overlaylab.inference import (
     precise,
     verdicts,
 )
-from overlaylab.inference_samples import p_above, shift
+from overlaylab.inference_samples import Known, p_above, shift
 
 Noise = Callable[[Generator, tuple[int, ...]], NDArray[np.float64]]
 """Logarithms of the factors by which single trials of a system miss its truth."""
@@ -280,13 +280,17 @@ def two_runs(
         series = []
         for count, wider in zip(blocks, (1.0, spread), strict=True):
             whole = simulated(scenario, chance, count, [1.0] * rows)
-            series.append([[(wider * math.log(own / base),) * 2 for own, base in pairs] for pairs in whole])
+            series.append([[_known(wider * math.log(own / base)) for own, base in pairs] for pairs in whole])
         found = shift(series[0][0], series[1][0]).interval
         assert found
         held += found.holds(0.0)
         ps = [p_above(second, first, 0.0) for first, second in zip(*series, strict=True)]
         failed += min(holm(ps)) <= ALPHA
     return TwoRuns(scenario.name, blocks, Rate(held, trials), Rate(failed, trials))
+
+
+def _known(value: float) -> Known:
+    return Known(value, value, value)
 
 
 # -- power ------------------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from overlaylab.errors import UserError
 from overlaylab.model import JSON, Variant
 from overlaylab.plan import REMOTE
 from overlaylab.results_published import mtu_told, published_ratio
-from overlaylab.results_rows import Ratio, Row, Table
+from overlaylab.results_rows import Ratio, Row, Table, Tail
+from overlaylab.results_tails import tails_of
 from overlaylab.results_values import Cell, Values, values_of
 from overlaylab.results_verdicts import judged
 from overlaylab.store import Store, StoredRun
@@ -48,6 +49,8 @@ class Report:
     """The newest of each kind, as columns of the view profile_check."""
     rules: Rules
     """What was settled before the run: verdicts are by these."""
+    planned: frozenset[str]
+    """Benchmarks that the run was asked for, whether or not one gave a value."""
 
 
 def header_bytes(variant: Variant) -> int | None:
@@ -76,13 +79,14 @@ def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Re
             evidence=_evidence(store, run_id),
             checks=_checks(store, run_id),
             rules=rules,
+            planned=_planned(store, run_id),
         )
 
 
 def _tables(store: Store, run: StoredRun, headers: HeaderBytes, unfinished: Set[int]) -> tuple[Table, ...]:
-    wheres = _wheres(store, run)
+    wheres, tails = _wheres(store, run), tails_of(store, run.run_id)
     return tuple(
-        _table(store, run, values, headers, unfinished, wheres[values.place])
+        _table(store, run, values, headers, unfinished, wheres[values.place], tails)
         for values in values_of(store, run.run_id, UNPRINTED)
     )
 
@@ -118,6 +122,7 @@ def _table(
     headers: HeaderBytes,
     unfinished: Set[int],
     where: str | None,
+    tails: Mapping[tuple, Tail],
 ) -> Table:
     cells = values.cells
     protocol = benchmarks.protocol(values.benchmark, values.parameters)
@@ -153,6 +158,7 @@ def _table(
                 if compared and remote
                 else (),
                 repetitions=cell.repetitions if cell else (),
+                tail=tails.get((values.benchmark, values.metric, values.place, variant)),
             )
         )
     return Table(
@@ -171,17 +177,21 @@ def _table(
 def _tool(name: str, version: str | None, metric: str) -> str:
     """The tool's own words on its version where they name it already: ``iperf 3.12 (cJSON 1.7.15)``.
 
-    A latency says whether it is of a closed loop, in which a stall is one slow answer.
+    A latency says whether it is of a closed loop, in which a stall is one slow answer, and whether it is a mean.
     """
     known = version is not None and version.lower().startswith(name.rstrip("0123456789"))
     words = " ".join(([] if known else [name]) + ([version] if version else []))
-    waits = name in benchmarks.tools() and benchmarks.load(name).closed_loop
-    return f"{words}, closed loop" if waits and metric.startswith("latency") else words
+    if name not in benchmarks.tools() or not metric.startswith("latency"):
+        return words
+    tool = benchmarks.load(name)
+    loop = ", closed loop" if tool.closed_loop else ""
+    return f"{words}{loop}, {tool.latency_is} of each trial"
 
 
 def _left_out(cell: Cell, host: Cell | None, unfinished: Set[int]) -> int:
-    """Blocks that will never have a host value to divide by; one that still runs may yet get it."""
-    return len(cell.medians.keys() - unfinished - (host.medians.keys() if host else set()))
+    """Blocks that will never have a host value to divide by, which zero is not; one that still runs may yet get it."""
+    divided = {block for block, value in host.medians.items() if value} if host else set()
+    return len(cell.medians.keys() - unfinished - divided)
 
 
 def _ratio(cell: Cell, host: Cell | None) -> Ratio | None:
@@ -233,6 +243,11 @@ def _unfinished_blocks(store: Store, run_id: str) -> tuple[set[int], int]:
         "SELECT count(DISTINCT block) FROM trial WHERE run_id = ?", (run_id,)
     ).fetchone()
     return unfinished, planned - len(unfinished)
+
+
+def _planned(store: Store, run_id: str) -> frozenset[str]:
+    rows = store.db.execute("SELECT DISTINCT benchmark FROM trial WHERE run_id = ?", (run_id,))
+    return frozenset(row["benchmark"] for row in rows)
 
 
 def _reasons(store: Store, run_id: str, status: str) -> tuple[tuple[str, int], ...]:

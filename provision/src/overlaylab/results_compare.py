@@ -20,7 +20,7 @@ from overlaylab.inference import (
     bounds,
     holm,
 )
-from overlaylab.inference_samples import Bounds, Shift, p_above, shift
+from overlaylab.inference_samples import Known, Series, Shift, p_above, shift
 from overlaylab.model import RunRecord, Variant
 from overlaylab.results import Report
 from overlaylab.results_rows import Row, Table, name_of
@@ -62,7 +62,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric of one benchmark between one pair of endpoints. host: its medians in both runs."""
+    """One metric of one benchmark between one pair of endpoints. host: its medians in both runs.
+
+    What both runs were asked for and only the first has is here, too: it may have got worse beyond measuring.
+    """
 
     first: Table
     host: tuple[float | None, float | None]
@@ -71,7 +74,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """margin, fail_over: ratios; fail_over None where nobody asks. absent: what only one of the runs has, in words."""
+    """margin, fail_over: ratios; fail_over None where nobody asks. absent: what only one of the runs was asked for, in words."""
 
     tables: tuple[Compared, ...]
     margin: float
@@ -126,9 +129,9 @@ def compare(first: Report, second: Report, margin: float, fail_over: float | Non
     shares = first.rules.shares * second.rules.shares
     others = {_key(table): table for table in second.tables}
     tables = [
-        _compared(table, others[_key(table)], (first, second), margin, fail_over, ALPHA / shares)
+        _compared(table, others.get(_key(table)), (first, second), margin, fail_over, ALPHA / shares)
         for table in first.tables
-        if _key(table) in others
+        if _key(table) in others or table.benchmark in second.planned
     ]
     return Comparison(
         tables=_failing(tables, shares),
@@ -147,7 +150,12 @@ def _absent(first: Report, second: Report) -> list[str]:
     found = []
     for one, other, name in ((first, second, "first"), (second, first, "second")):
         known = {_key(table) for table in other.tables}
-        missing = [f"{t.benchmark}: {t.metric}" for t in one.tables if _key(t) not in known]
+        told = other.planned if one is first else frozenset()  # those have a table
+        missing = [
+            f"{t.benchmark}: {t.metric}"
+            for t in one.tables
+            if _key(t) not in known and t.benchmark not in told
+        ]
         if missing:
             found.append(f"only the {name} run has {', '.join(dict.fromkeys(missing))}")
         alone = [v for v in one.run.record.variants if v not in other.run.record.variants]
@@ -159,15 +167,19 @@ def _absent(first: Report, second: Report) -> list[str]:
 
 
 def _compared(
-    first: Table, second: Table, runs: tuple[Report, Report], margin: float, over: float | None, alpha: float
+    first: Table,
+    second: Table | None,
+    runs: tuple[Report, Report],
+    margin: float,
+    over: float | None,
+    alpha: float,
 ) -> Compared:
-    rows = [{row.variant: row for row in table.rows} for table in (first, second)]
+    tables = [table for table in (first, second) if table]
+    rows = [{row.variant: row for row in table.rows} if table else {} for table in (first, second)]
     both = [v for v in runs[0].run.record.variants if v in runs[1].run.record.variants]
     of_host = next((v for v in both if v.is_baseline), None)
     host = [of[of_host].median if of_host in of else None for of in rows]
-    is_ratio = any(
-        row.ratio for table in (first, second) for row in table.rows if not row.variant.is_baseline
-    )
+    is_ratio = any(row.ratio for table in tables for row in table.rows if not row.variant.is_baseline)
     changes = tuple(
         _change(variant, rows[0].get(variant), rows[1].get(variant), first, is_ratio, margin, over, alpha)
         for variant in both
@@ -221,16 +233,24 @@ def _word(moved: Shift, is_ratio: bool, unit: str, margin: float) -> str:
     return HIGHER if moved.interval.low > 0 else CANNOT_TELL
 
 
-def _series(row: Row | None, is_ratio: bool) -> Bounds:
-    """(least, greatest) of each block: of the logarithm of its ratio to the host, or of its value."""
+def _series(row: Row | None, is_ratio: bool) -> Series:
+    """Of each block: of the logarithm of its ratio to the host, or of its value."""
     if row is None:
         return ()
     if not is_ratio:
-        return [(value, value) for value in _values(row)]
+        return [Known(value, value, value) for value in _values(row)]
     each = bounds(row.ratio.blocks, row.ratio.step) if row.ratio else None
-    if not each or min(low for low, _ in each) <= 0:
+    if not row.ratio or not each:
         return ()
-    return [(math.log(low), math.log(high)) for low, high in each]
+    return [
+        Known(_log(low), _log(own / base), _log(high))
+        for (own, base), (low, high) in zip(row.ratio.blocks, each, strict=True)
+    ]
+
+
+def _log(value: float) -> float:
+    """-inf of zero: nothing arrived, which is less than anything that did. Ranks need no more."""
+    return math.log(value) if value > 0 else -math.inf
 
 
 def _values(row: Row) -> list[float]:
@@ -248,7 +268,7 @@ def _side(row: Row | None, is_ratio: bool) -> Side:
     return Side(row.n, row.median)
 
 
-def _p_worse(first: Bounds, second: Bounds, is_ratio: bool, better: str, over: float) -> float:
+def _p_worse(first: Series, second: Series, is_ratio: bool, better: str, over: float) -> float:
     """One-sided p of: the second is worse than the first by more than `over`."""
     up, down = _amounts(is_ratio, over)
     return p_above(second, first, down) if better == "higher" else p_above(first, second, up)

@@ -34,7 +34,9 @@ def show(
             seen="; ".join(against), fix="Without FAIL_OVER they are shown beside each other, with a warning",
         )  # fmt: skip
     settled = {one.rules.margin for one in runs}
-    found = compare(*runs, margin or (settled.pop() if len(settled) == 1 else MARGIN), fail_over)
+    if margin is None:
+        margin = settled.pop() if len(settled) == 1 else MARGIN
+    found = compare(*runs, margin, fail_over)
     for line in _heading(runs, against):
         console.print(line)
     for table in found.tables:

@@ -24,6 +24,7 @@ from overlaylab.results_table import (
     mark_of,
     name_of,
     note_of,
+    scaled,
     span,
 )
 from overlaylab.results_verdicts_table import around, confidence
@@ -62,7 +63,7 @@ def heading(group: Group, tiers: Sequence[Tier]) -> Iterable[Text]:
     yield Text(f"Group {group.group} · {first.machine} · {first.provider}")
     yield Text(f"CPU of the nodes: {ACCELERATORS[first.accelerator]}")
     if first.scale != 1:
-        yield Text(f"SCALE={first.scale:g}: every duration is {first.scale:g} times the suite's.")
+        yield Text(scaled(first.scale))
     done = sum(tier.is_done for tier in tiers)
     if done < len(tiers):
         yield Text(f"Unfinished, {done} of {count}: ./task lab:resume completes it.", "yellow")

@@ -33,6 +33,18 @@ class Ratio:
 
 
 @dataclass(frozen=True)
+class Tail:
+    """The 99th percentiles of single trials, in the metric's unit: the least and the largest of so many trials.
+
+    Never one over trials: the mean or median of ten p99 is the p99 of nothing.
+    """
+
+    low: float
+    high: float
+    trials: int
+
+
+@dataclass(frozen=True)
 class Row:
     """One variant under one benchmark; None where there is nothing to say.
 
@@ -50,6 +62,8 @@ class Row:
     published: tuple[Published, ...]
     repetitions: tuple[tuple[int, float], ...] = ()
     """(block, value) of every trial that holds, in the metric's unit."""
+    tail: Tail | None = None
+    """Of latencies, where the tool tells it."""
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
         yield Text(f"Run {run.run_id}, not measured here · {record.machine}")
     yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator]}")
     if record.scale != 1:
-        yield Text(f"SCALE={record.scale:g}: every duration is {record.scale:g} times the suite's.")
+        yield Text(scaled(record.scale))
     unfinished = run.state != "done" if provisional is None else provisional
     if not run.trials_planned:
         if unfinished:
@@ -135,6 +135,11 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
         )
     elif said := precision_said(whole.tables, whole.rules, whole.blocks_done):
         yield Text(said)
+
+
+def scaled(scale: float) -> str:
+    """That a run is not the suite as its author meant it."""
+    return f"SCALE={scale:g}: durations and counts are {scale:g} times the suite's, whole and at least 1."
 
 
 def title_of(table: Table) -> Text:
@@ -258,6 +263,7 @@ def under(table: Table) -> Iterable[str]:
     if table.step is not None and largest and table.step > WORTH_SAYING * largest:
         unit, factor = unit_of(table)
         yield f"The tool's step is {table.step / factor:.3g} {unit}: what differs by less does not differ."
+    yield from _tails(table)
     left_out: dict[int, list[str]] = {}
     for row in table.rows:
         if row.left_out and not row.variant.is_baseline:
@@ -267,6 +273,23 @@ def under(table: Table) -> Iterable[str]:
             "1 block has no host value and is" if count == 1 else f"{count} blocks have no host value and are"
         )
         yield f"{blocks} not in the ratio of {', '.join(names)}."
+
+
+def _tails(table: Table) -> Iterable[str]:
+    """What a median hides: the 99th percentiles of single trials, which nothing is computed over."""
+    unit, factor = unit_of(table)
+    told = []
+    for row in table.rows:
+        if row.tail:
+            low, high = (f"{value / factor:.3g}" for value in (row.tail.low, row.tail.high))
+            told.append(f"{name_of(row.variant, False)} {span(low, high)}")
+    if told:
+        one = (
+            ""
+            if all(row.tail is None or row.tail.trials == 1 for row in table.rows)
+            else ", least to largest"
+        )
+        yield f"p99 of each trial's own messages{one}, in {unit}: {', '.join(told)}."
 
 
 def footer(whole: Report, notes: dict[str, str], final: bool = True) -> Iterable[str]:

@@ -52,11 +52,27 @@ def precision_said(tables: Sequence[Table], rules: Rules, blocks_done: int) -> s
     """How a run with PRECISION ended; None for one without."""
     if rules.precision is None or not rules.looks:
         return None
-    wanted, most = percent(rules.precision), rules.looks[-1]
+    most = rules.looks[-1]
     if blocks_done < most:
-        return f"Ended after block {blocks_done} of at most {most}: every ratio is known to ±{wanted} (PRECISION)."
-    known = enough(tables, rules, most)
-    return f"All {most} blocks were taken; {'every' if known else 'not every'} ratio is known to ±{wanted} (PRECISION)."
+        words = precision_words(tables, rules, True)
+        return f"Ended after block {blocks_done} of at most {most}: {words} (PRECISION)."
+    words = precision_words(tables, rules, enough(tables, rules, most))
+    return f"All {most} blocks were taken; {words} (PRECISION)."
+
+
+def precision_words(tables: Sequence[Table], rules: Rules, known: bool) -> str:
+    """``every ratio is known to ±2 %``, with the names of what has none; rules have a precision."""
+    assert rules.precision is not None
+    rows = [row for table in tables if table.primary for row in table.rows if not row.variant.is_baseline]
+    without = dict.fromkeys(name_of(row.variant, False) for row in rows if row.ratio is None)
+    if all(row.ratio is None for row in rows):
+        return "no overlay has a ratio to the host, which more blocks would not mend"
+    words = f"{'every' if known else 'not every'} ratio is known to ±{percent(rules.precision)}"
+    return (
+        f"{words}, and {', '.join(without)} {'has' if len(without) == 1 else 'have'} none"
+        if without
+        else words
+    )
 
 
 def verdict_of(row: Row) -> Verdict | None:

@@ -24,7 +24,7 @@ def test_a_suite_gives_what_it_says(containers, lab_in, name: str) -> None:
         PROVIDER="lxc", CLUSTER="pair", SUITE=name, BLOCKS="1", SCALE=str(SCALE), FRESH="0", PROFILE="none"
     )
     output = lab.run("lab:macvlan", seconds=1200)
-    assert f"SCALE={SCALE}: every duration is {SCALE} times the suite's." in output
+    assert f"SCALE={SCALE}: durations and counts are {SCALE} times the suite's, whole" in output
     variants = {"host", "macvlan", *(word.partition("/")[0] for word in suite.also)}
     planned = lab.query("SELECT overlay, benchmark, placement, status, reason FROM trial")
     assert {overlay for overlay, *_ in planned} == variants

@@ -1,12 +1,14 @@
 """Two independent series against each other: Mann and Whitney's table, Hodges and Lehmann's estimate."""
 
+import math
+
 import pytest
 
-from overlaylab.inference_samples import p_above, shift, shift_rank, u_p
+from overlaylab.inference_samples import Known, p_above, shift, shift_rank, u_p
 
 
-def exact(*values: float) -> list[tuple[float, float]]:
-    return [(v, v) for v in values]
+def exact(*values: float) -> list[Known]:
+    return [Known(v, v, v) for v in values]
 
 
 @pytest.mark.parametrize(
@@ -40,8 +42,8 @@ def test_the_shift_and_its_interval() -> None:
 
 
 def test_steps_widen_both_ends() -> None:
-    first = [(v - 1, v + 1) for v in range(6)]
-    second = [(v - 1, v + 1) for v in range(10, 16)]
+    first = [Known(v - 1, v, v + 1) for v in range(6)]
+    second = [Known(v - 1, v, v + 1) for v in range(10, 16)]
     found = shift(first, second)
     assert found.estimate == 10
     assert found.interval and (found.interval.low, found.interval.high) == (5, 15)
@@ -52,3 +54,24 @@ def test_above_by_more_than_an_amount() -> None:
     assert p_above(first, second, 4) == pytest.approx(1 / 924)
     assert p_above(first, second, 10) > 0.4
     assert p_above(second, first, 0) == pytest.approx(1.0)
+
+
+def test_zero_lies_below_everything_and_beside_itself() -> None:
+    """Of logarithms: ranks need no finite number."""
+    zero, some = exact(*[-math.inf] * 6), exact(0, 1, 2, 3, 4, 5)
+    fallen = shift(some, zero)
+    assert (fallen.estimate, fallen.interval and (fallen.interval.low, fallen.interval.high)) == (
+        -math.inf,
+        (-math.inf, -math.inf),
+    )
+    assert p_above(zero, some, 4) == pytest.approx(1 / 924)
+    same = shift(zero, zero)
+    assert (same.estimate, same.interval and (same.interval.low, same.interval.high)) == (0, (0, 0))
+    assert p_above(zero, zero, 0) == 1.0
+    # Half of the pairs fell from something to nothing, half rose: nothing lies between.
+    assert shift(exact(-math.inf, 1), exact(1, -math.inf)).estimate == 0
+
+
+def test_the_estimate_is_of_the_values_and_not_of_what_they_can_be() -> None:
+    first, second = [Known(-1, 2, 3)] * 6, [Known(0, 5, 5.5)] * 6
+    assert shift(first, second).estimate == 3

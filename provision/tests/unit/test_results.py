@@ -298,7 +298,9 @@ def test_scale_is_said_where_it_is_not_one(store):
     maker.fill(store, replace(maker.RUN, blocks=1))
     assert "SCALE" not in printed(store)
     maker.fill(store, replace(maker.RUN, blocks=1, scale=0.5))
-    assert "SCALE=0.5: every duration is 0.5 times the suite's." in printed(store)
+    assert "SCALE=0.5: durations and counts are 0.5 times the suite's, whole and at least 1." in printed(
+        store
+    )
 
 
 def test_trials_of_several_placements_get_tables_of_their_own(store):

@@ -109,3 +109,33 @@ def test_a_run_that_was_precise_enough_says_so(store):
         True,
     ]
     assert table.rows[1].ratio.interval.coverage == pytest.approx(1 - 2 / 2**7)
+
+
+@pytest.mark.parametrize(
+    ("dead", "words"),
+    [
+        ((maker.SLEEVE,), "every ratio is known to ±2 %, and weave sleeve has none (PRECISION)."),
+        (
+            (maker.SLEEVE, maker.FASTDP),
+            "no overlay has a ratio to the host, which more blocks would not mend (PRECISION).",
+        ),
+    ],
+)
+def test_precision_is_not_claimed_of_what_has_no_value(store, dead, words):
+    rules = {"precision": 0.02, "looks": [7, 14, 28], "margin": 0.02}
+    run = replace(maker.RUN, blocks=28, variants=(maker.HOST, maker.FASTDP, maker.SLEEVE), arguments=rules)
+    broken = {
+        (block, variant, "tcp-goodput"): maker.failed("dead") for block in range(1, 8) for variant in dead
+    }
+    run_id = maker.fill(store, run, benchmarks=[maker.TCP], results=broken, until=21)
+    store.set_run_state(run_id, "done")
+    assert f"Ended after block 7 of at most 28: {words}" in printed(store, width=130)
+
+
+def test_a_host_of_zero_is_no_host_value_and_is_counted(store):
+    run = replace(maker.RUN, blocks=10, variants=(maker.HOST, maker.FASTDP))
+    _, rows = table_of(store, run, {maker.HOST: [0.0] * 3 + [1e8] * 7, maker.FASTDP: blocks_of(0.9, 10)})
+    assert (rows[maker.FASTDP].n, rows[maker.FASTDP].ratio.n, rows[maker.FASTDP].left_out) == (10, 7, 3)
+    assert "3 blocks have no host value and are not in the ratio of weave fastdp." in printed(
+        store, width=110
+    )

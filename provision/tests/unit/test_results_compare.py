@@ -1,5 +1,6 @@
 """Two runs against each other: how far ratios moved, what got worse, and what is not to be compared."""
 
+import math
 import random
 import re
 import sys
@@ -125,6 +126,78 @@ def test_a_variant_that_fails_now_is_not_passed(store):
     found, of = against(store, first, second, fail_over=0.05)
     assert (of[FASTDP].estimate, of[FASTDP].second.median, of[FASTDP].open) == (None, None, True)
     assert found.exit_code == 3
+
+
+def test_a_metric_that_vanished_is_not_passed(store):
+    """Also where the host failed with the overlay, as with a tool that broke, so that the second run has no table."""
+    first = measured(store, {HOST: EVEN, FASTDP: spread(0.95, 1)})
+    second = measured(store, {HOST: [None] * 8, FASTDP: [None] * 8})
+    found, of = against(store, first, second, fail_over=0.99)
+    assert (of[FASTDP].first.n, of[FASTDP].second.n, of[FASTDP].open) == (8, 0, True)
+    assert (found.absent, found.exit_code) == ((), 3)
+    assert against(store, first, second)[0].exit_code == 0, "nobody asked"
+    done = call(first, second, "--fail-over", "99%")
+    assert done.exit_code == 3
+    assert re.search(r"^weave fastdp +8, 0 +0.949 +– +– +– +cannot tell", done.stdout, re.M)
+    assert "1 of 1 may be. Exit code 3." in done.stdout
+
+
+def test_what_the_second_run_was_not_asked_for_is_named_and_not_judged(store):
+    first = measured(store, {HOST: EVEN, FASTDP: spread(0.95, 1), SLEEVE: spread(0.3, 2)})
+    second = measured(store, {HOST: EVEN, FASTDP: spread(0.95, 3)})
+    found, of = against(store, first, second, fail_over=0.05)
+    assert (list(of), found.exit_code) == ([FASTDP], 0)
+    assert found.absent == ("only the first run has the overlay mode weave sleeve",)
+    whole = maker.fill(store, maker.RUN)
+    alone = maker.fill(store, maker.RUN, benchmarks=[maker.LAT])
+    found = compare(report(store, whole), report(store, alone), 0.02, 0.05)
+    assert [table.first.benchmark for table in found.tables] == ["tcp-latency"]
+    assert found.absent == ("only the first run has tcp-goodput: goodput, tcp-goodput: retransmits",)
+
+
+def test_nothing_that_arrives_is_the_least_there_is(store):
+    first = measured(store, {HOST: EVEN, FASTDP: spread(0.95, 1)})
+    second = measured(store, {HOST: EVEN, FASTDP: [0.0] * 8})
+    found, of = against(store, first, second, fail_over=0.05)
+    assert (of[FASTDP].estimate, of[FASTDP].interval.high, of[FASTDP].word) == (0, 0, LOWER)
+    assert found.exit_code == 1
+    third = measured(store, {HOST: EVEN, FASTDP: [0.0, *spread(0.48, 2)[1:]]})
+    found, of = against(store, first, third, fail_over=0.05)
+    assert (found.exit_code, of[FASTDP].estimate) == (1, pytest.approx(0.505, abs=0.005))
+    found, of = against(store, second, first, fail_over=0.05)
+    assert (of[FASTDP].estimate, of[FASTDP].word, found.exit_code) == (math.inf, HIGHER, 0)
+
+
+def test_the_estimate_is_that_of_the_values_however_large_the_step(store):
+    def stepped(value: float) -> str:
+        run = replace(maker.RUN, blocks=8, variants=(HOST, FASTDP))
+        results = {}
+        for trial in maker.plan(run, [maker.TCP]):
+            own = 10.0 if trial.variant == HOST else value
+            usual = maker.result(trial, random.Random(1))
+            results[trial.block, trial.variant, trial.benchmark] = replace(
+                usual, samples=(Sample("goodput", own, resolution=1.0),)
+            )
+        return maker.fill(store, run, benchmarks=[maker.TCP], results=results)
+
+    _, of = against(store, stepped(2.0), stepped(4.0))
+    assert of[FASTDP].estimate == pytest.approx(2.0)
+    assert of[FASTDP].interval.holds(2.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "between"),
+    [
+        ("MARGIN", "0%", "0.05 % and 50 %"),
+        ("MARGIN", "100%", "0.05 % and 50 %"),
+        ("FAIL_OVER", "100%", "0 % and 99 %"),
+        ("FAIL_OVER", "200%", "0 % and 99 %"),
+    ],
+)
+def test_a_margin_that_nobody_can_mean_is_refused(store, name, value, between):
+    run = measured(store, {HOST: EVEN, FASTDP: spread(0.95, 1)})
+    with pytest.raises(UserError, match=rf"{name}: must lie between {between}"):
+        call(run, run, f"--{name.lower().replace('_', '-')}", value)
 
 
 def test_loss_is_compared_in_points(store):

@@ -5,7 +5,7 @@ import type { RunTableRow, RunValueRow } from "../../src/contract/two-runs";
 import { type Against, changeWords, differences, sideBySide } from "../../src/renderer/charts/two-runs";
 import { compare, pairsOf, series, type Variant, worded } from "../../src/renderer/two-runs/compare";
 import { changed, changedMtus, hindrances, rulesOf } from "../../src/renderer/two-runs/hindrances";
-import { type Bounds, median, shift, shiftRank } from "../../src/renderer/two-runs/mann-whitney";
+import { median, type Series, shift, shiftRank } from "../../src/renderer/two-runs/mann-whitney";
 import { bothOf } from "../../src/renderer/two-runs/variants";
 import { asText, UNITS } from "./golden";
 import python from "./golden/two-runs.json";
@@ -32,7 +32,7 @@ describe("two series", () => {
   test.each(
     python.shifts.map((each) => [`${each.first.length} and ${each.second.length}`, each] as const),
   )("of %s values", (_, given) => {
-    const found = shift(given.first as unknown as Bounds, given.second as unknown as Bounds, given.alpha);
+    const found = shift(given.first as unknown as Series, given.second as unknown as Series, given.alpha);
     expect(near(found)).toEqual(near(given.expected));
   });
 
@@ -41,6 +41,16 @@ describe("two series", () => {
     expect(shiftRank(6, 6, 0.05)).toEqual({ rank: 6, coverage: 1 - (2 * 19) / 924 });
     expect(shiftRank(5, 100, 0.05)).toBeNull();
     expect(shiftRank(6, 6, 0.001)).toBeNull();
+  });
+
+  test("zero, as a logarithm, lies below everything and beside itself", () => {
+    const exact = (...values: number[]): Series => values.map((value) => [value, value, value] as const);
+    const none = Number.NEGATIVE_INFINITY;
+    const some = exact(0, 1, 2, 3, 4, 5);
+    const zero = exact(none, none, none, none, none, none);
+    expect(shift(some, zero, 0.05)).toMatchObject({ estimate: none, interval: { low: none, high: none } });
+    expect(shift(zero, zero, 0.05)).toMatchObject({ estimate: 0, interval: { low: 0, high: 0 } });
+    expect(shift(exact(none, 1), exact(1, none), 0.05).estimate).toBe(0);
   });
 
   test("a median of nothing is an error, not zero", () => {

@@ -81,6 +81,10 @@ class Benchmark(Protocol):
     """Whether it asks again only once it was answered: a stall is then one slow answer, however many requests
     it would have held up. Only latencies are labelled with it."""
 
+    latency_is: str | None
+    """What a trial's latency is of its messages: their ``mean`` where the tool tells no more, else their ``median``.
+    None: it measures none."""
+
     def server(self, parameters: JSON) -> Server | None:
         """What has to run at the other end; None where the kernel answers."""
 

@@ -17,6 +17,7 @@ class Connect:
     tool = "connect"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
+    latency_is = "median"
     parse = staticmethod(connect.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -32,6 +32,7 @@ class Iperf:
     tool = "iperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
+    latency_is = None
     parse = staticmethod(iperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -25,6 +25,7 @@ class Iperf3:
     tool = "iperf3"
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
     closed_loop = False
+    latency_is = None
     parse = staticmethod(iperf3.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -19,6 +19,7 @@ class Netperf:
     tool = "netperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
+    latency_is = "mean"
     parse = staticmethod(netperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -15,6 +15,7 @@ class Ping:
     tool = "ping"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
+    latency_is = "median"
     parse = staticmethod(ping.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -18,6 +18,7 @@ class Qperf:
     tool = "qperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
+    latency_is = "mean"
     parse = staticmethod(qperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

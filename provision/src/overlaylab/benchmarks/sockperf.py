@@ -30,6 +30,7 @@ class Sockperf:
     tool = "sockperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
+    latency_is = "median"
     parse = staticmethod(sockperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

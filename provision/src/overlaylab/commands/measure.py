@@ -238,7 +238,7 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
-    from overlaylab import comparison, results, results_table, results_verdicts
+    from overlaylab import comparison, results, results_table, results_verdicts, results_verdicts_table
 
     for line in _left_out(asked):
         say(line)
@@ -268,9 +268,10 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
         rules = asked.rules
         if block not in rules.looks[:-1]:
             return False
-        found = results_verdicts.enough(results.report(store, run_id).tables, rules, block)
-        wanted = f"known to ±{rules.precision:.2%} after {block} blocks"
-        say(f"every ratio is {wanted}: enough" if found else f"not every ratio is {wanted}: going on")
+        tables = results.report(store, run_id).tables
+        found = results_verdicts.enough(tables, rules, block)
+        words = results_verdicts_table.precision_words(tables, rules, found)
+        say(f"after {block} blocks {words}: {'enough' if found else 'going on'}")
         return found
 
     def show(block: int) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from overlaylab import paths, results_checks, results_compare_table, results_grid_table
-from overlaylab.design import PERCENT
+from overlaylab.design import PERCENT, in_range
 from overlaylab.errors import UserError
 from overlaylab.progress import HIDDEN, PlainConsole, wide
 from overlaylab.results_export import WRITERS, export, new_file
@@ -86,6 +86,8 @@ def compare_command(
         )
     if not (first or run_a):
         raise UserError("RUN_A", "must name the run to hold the other against", fix="See ./task results:list")
+    in_range("MARGIN", margin)
+    in_range("FAIL_OVER", fail_over, least=0.0, most=0.99)
     with opened() as store:
         a, b = store.find_run(first or run_a), store.find_run(second or run_b or None)
         code = results_compare_table.show(store, a, b, wide(), margin, fail_over)

@@ -1,6 +1,6 @@
 /** One metric of a run against another's: the method of overlaylab's results_compare, tested against what that says. */
 import type { RunValueRow } from "../../contract/two-runs";
-import { type Bounds, type Interval, median, type Shift, shift } from "./mann-whitney";
+import { type Interval, type Series as Known, median, type Shift, shift } from "./mann-whitney";
 
 const ALPHA = 0.05;
 /** Units whose ratio to the host means something; a count or a loss may be zero on the host. */
@@ -110,10 +110,10 @@ export function compare(
 }
 
 interface Measured extends Side {
-  bounds: Bounds;
+  known: Known;
 }
 
-const NOTHING: Measured = { n: 0, median: null, bounds: [] };
+const NOTHING: Measured = { n: 0, median: null, known: [] };
 
 function measuredOf(own: Series, host: Series | null, unit: string, ratios: boolean): Measured {
   if (!ratios) {
@@ -121,23 +121,28 @@ function measuredOf(own: Series, host: Series | null, unit: string, ratios: bool
     return {
       n: values.length,
       median: values.length ? median(values) : null,
-      bounds: values.map((value) => [value, value] as const),
+      known: values.map((value) => [value, value, value] as const),
     };
   }
   const pairs = pairsOf(own, host, unit);
   if (!pairs) return NOTHING;
   const step = Math.max(own.step, host?.step ?? 0);
   // Nothing bounds a ratio where the step is as large as a host's value.
-  const known = pairs.every(([, base]) => base > step);
-  const each = known
-    ? pairs.map(([value, base]) => [(value - step) / (base + step), (value + step) / (base - step)] as const)
-    : [];
+  const bounded = pairs.every(([, base]) => base > step);
   return {
     n: pairs.length,
     median: median(pairs.map(([value, base]) => value / base)),
-    bounds: each.every(([low]) => low > 0) ? each.map(([low, high]) => [Math.log(low), Math.log(high)] as const) : [],
+    known: bounded
+      ? pairs.map(
+          ([value, base]) =>
+            [log((value - step) / (base + step)), log(value / base), log((value + step) / (base - step))] as const,
+        )
+      : [],
   };
 }
+
+/** -Infinity of zero: nothing arrived, which is less than anything that did. */
+const log = (value: number): number => (value > 0 ? Math.log(value) : Number.NEGATIVE_INFINITY);
 
 function judged(
   [first, second]: [Measured, Measured],
@@ -146,9 +151,9 @@ function judged(
   { margin, shares }: Rules,
 ): Pick<Change, "first" | "second" | "estimate" | "interval" | "word"> {
   const sides = { first: { n: first.n, median: first.median }, second: { n: second.n, median: second.median } };
-  if (!first.bounds.length || !second.bounds.length)
+  if (!first.known.length || !second.known.length)
     return { ...sides, estimate: null, interval: null, word: "cannot tell" };
-  const moved = shift(first.bounds, second.bounds, ALPHA / shares);
+  const moved = shift(first.known, second.known, ALPHA / shares);
   const scale = ratios ? Math.exp : (value: number) => value;
   return {
     ...sides,

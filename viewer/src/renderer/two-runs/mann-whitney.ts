@@ -5,8 +5,9 @@ export const FEWEST = 6;
 /** Pairs up to which Mann and Whitney's U is taken exactly; beyond, its normal approximation is as good. */
 const EXACT = 10_000;
 
-/** [least, greatest] that each value can be, given the tool's step. */
-export type Bounds = readonly (readonly [number, number])[];
+/** A value between the least and the greatest that it can be, given the tool's step; -Infinity: the logarithm of zero. */
+type Known = readonly [least: number, value: number, greatest: number];
+export type Series = readonly Known[];
 
 export interface Interval {
   low: number;
@@ -20,7 +21,11 @@ export interface Shift {
   interval: Interval | null;
 }
 
-const ascending = (a: number, b: number): number => a - b;
+/** Two infinities are alike: zero against zero did not move. */
+const less = (one: number, other: number): number => (one === other ? 0 : one - other);
+
+// Of two infinities a difference is no number, and no order.
+const ascending = (a: number, b: number): number => less(a, b);
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort(ascending);
@@ -90,14 +95,14 @@ export function shiftRank(m: number, n: number, alpha: number): { rank: number; 
 }
 
 /** Hodges and Lehmann's estimate: the median of all differences; with Mann and Whitney's interval. */
-export function shift(first: Bounds, second: Bounds, alpha: number): Shift {
-  const differences = (of: (a: readonly [number, number], b: readonly [number, number]) => number): number[] =>
+export function shift(first: Series, second: Series, alpha: number): Shift {
+  const differences = (of: (a: Known, b: Known) => number): number[] =>
     first.flatMap((a) => second.map((b) => of(a, b)));
-  const estimate = median(differences((a, b) => (b[0] + b[1]) / 2 - (a[0] + a[1]) / 2));
+  const estimate = median(differences((a, b) => less(b[1], a[1])));
   const found = shiftRank(first.length, second.length, alpha);
   if (!found) return { estimate, interval: null };
-  const least = differences((a, b) => b[0] - a[1]).sort(ascending);
-  const most = differences((a, b) => b[1] - a[0]).sort(ascending);
+  const least = differences((a, b) => less(b[0], a[2])).sort(ascending);
+  const most = differences((a, b) => less(b[2], a[0])).sort(ascending);
   return {
     estimate,
     interval: {
