@@ -277,12 +277,12 @@ def under(table: Table) -> Iterable[str]:
 
 def _tails(table: Table) -> Iterable[str]:
     """What a median hides: the 99th percentiles of single trials, which nothing is computed over."""
-    unit, factor = unit_of(table)
+    unit, number = numbers(table)
     told = []
     for row in table.rows:
         if row.tail:
-            low, high = (f"{value / factor:.3g}" for value in (row.tail.low, row.tail.high))
-            told.append(f"{name_of(row.variant, False)} {span(low, high)}")
+            printed = span(number(row.tail.low), number(row.tail.high))
+            told.append(f"{name_of(row.variant, False)} {printed}")
     if told:
         one = (
             ""

@@ -19,7 +19,8 @@ SELECT t.benchmark, s.metric, t.placement, t.direction, t.client_node, t.server_
 FROM trial_summary AS s
 JOIN trial AS t USING (trial_id)
 JOIN (
-    SELECT trial_id, metric, p99 FROM trial_summary WHERE run_id = :run AND basis = 'interval' AND n >= :fewest
+    SELECT trial_id, metric, p99 FROM trial_summary
+    WHERE run_id = :run AND basis = 'interval' AND n >= :fewest AND metric LIKE 'latency%'
     UNION ALL
     SELECT x.trial_id, x.metric, x.value
     FROM trial_summary AS w

@@ -53,8 +53,9 @@ def test_a_tools_own_percentile_is_told_trial_by_trial(store):
         ],
     )
     assert tails == {maker.HOST: Tail(2e-3, 2e-3, 2), maker.FASTDP: Tail(4e-3, 5e-3, 2)}
-    assert "p99 of each trial's own messages, least to largest, in ms: host 2, weave fastdp 4–5." in under(
-        table
+    assert (
+        "p99 of each trial's own messages, least to largest, in ms: host 2.00, weave fastdp 4.00–5.00."
+        in under(table)
     )
     assert table.tools == ("netperf 0.0, closed loop, mean of each trial",)
 
@@ -67,5 +68,5 @@ def test_else_that_of_the_messages_where_they_are_a_hundred(store):
     table, tails = measured(store, PING, messages)
     assert tails[maker.FASTDP] is None, "the 99th percentile of 99 messages is the largest by another name"
     assert tails[maker.HOST] == Tail(pytest.approx(198.01e-6), pytest.approx(198.01e-6), 2)
-    assert "p99 of each trial's own messages, least to largest, in µs: host 198." in under(table)
+    assert "p99 of each trial's own messages, least to largest, in µs: host 198.0." in under(table)
     assert table.tools == ("ping 0.0, median of each trial",)
