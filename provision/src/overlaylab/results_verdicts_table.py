@@ -134,7 +134,8 @@ def _margin(rules: Rules) -> Iterable[str]:
 
 def _family(tables: Sequence[Table], rules: Rules) -> Iterable[str]:
     first = [table for table in tables if table.primary]
-    if not first:
+    if not ratios(first):
+        yield "The primary metric has no ratio: each verdict holds for itself alone, so of 20 such, one may be wrong."
         return
     count, least = comparisons(tables), fewest(tables, rules)
     name = f"{first[0].benchmark}: {first[0].metric}"

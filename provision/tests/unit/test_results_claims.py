@@ -139,3 +139,18 @@ def test_a_host_of_zero_is_no_host_value_and_is_counted(store):
     assert "3 blocks have no host value and are not in the ratio of weave fastdp." in printed(
         store, width=110
     )
+
+
+def test_without_the_primary_metric_each_verdict_stands_alone_and_that_is_said(store):
+    rules = {"primary": {"benchmark": "tcp-goodput", "metric": "goodput"}}
+    run = replace(maker.RUN, blocks=6, variants=(maker.HOST, maker.FASTDP, maker.SLEEVE), arguments=rules)
+    broken = {
+        (block, variant, "tcp-goodput"): maker.failed("dead")
+        for block in range(1, 7)
+        for variant in run.variants
+    }
+    maker.fill(store, run, results=broken)
+    text = printed(store, width=130)
+    assert re.search(r"^weave sleeve .* slower", text, re.M)
+    assert "The primary metric has no ratio: each verdict holds for itself alone" in text
+    assert "hold together" not in text
