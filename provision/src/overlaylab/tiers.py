@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from overlaylab import database, experiment, provider_choice, requirements
+from overlaylab import database, experiment, lock, provider_choice, requirements
 from overlaylab.documents import names_in, unknown
 from overlaylab.errors import UserError
 from overlaylab.experiment import Request
@@ -156,15 +156,20 @@ def find_group(store: Store, group: str) -> Group:
     )
 
 
-def latest_unfinished(store: Store, cluster: str) -> str | None:
-    """Id of the newest run on the cluster that is unfinished, or whose group has tiers that were never begun."""
+def latest_unfinished(store: Store, cluster: str | None = None) -> str | None:
+    """Id of the newest run that is unfinished, or whose group has tiers that were never begun; of that cluster alone.
+
+    Without a cluster, one that a command uses right now is passed over where another has such a run: what is being
+    measured there needs nobody to carry it on.
+    """
     with database.explained(store.path):
         rows = store.db.execute(
             # A proof of profiles has no trials, and nothing to carry on.
-            "SELECT run_id, state FROM run WHERE cluster = ? AND trials_planned > 0 ORDER BY created_at DESC, run_id DESC",
+            "SELECT run_id, state, cluster FROM run WHERE (?1 IS NULL OR cluster = ?1) AND trials_planned > 0"
+            " ORDER BY created_at DESC, run_id DESC",
             (cluster,),
         ).fetchall()
     waiting = {run_id for group in groups(store) if group.left for run_id, _ in group.runs.values()}
-    return next(
-        (row["run_id"] for row in rows if row["state"] in UNFINISHED or row["run_id"] in waiting), None
-    )
+    left = [row for row in rows if row["state"] in UNFINISHED or row["run_id"] in waiting]
+    free = [row for row in left if not lock.is_held(row["cluster"])] if cluster is None else left
+    return next((row["run_id"] for row in free or left), None)

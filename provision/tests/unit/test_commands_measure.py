@@ -114,9 +114,25 @@ def test_resuming_nothing_says_what_to_do(provider) -> None:
     assert "lab.sqlite" in str(refused("resume"))  # no database yet
     assert lab("measure", "host", SEED="7", BLOCKS="1").exit_code == 0
     wrong = refused("resume")
-    assert wrong.rule == "must hold an unfinished run of cluster pair"
+    assert wrong.rule == "must hold an unfinished run"
     assert refused("resume", CLUSTER="trio").rule == "must hold an unfinished run of cluster trio"
     assert "20200101T000000Z-0000" in refused("resume", RUN="20200101T000000Z-0000").seen
+
+
+def test_a_run_on_another_cluster_is_carried_on_without_naming_it(provider, monkeypatch) -> None:
+    provider.nodes.answers["tcpdump -i"] = NodeError("node1: gone")
+    refused("measure", "host", SEED="7", BLOCKS="1")
+    with Store.open(paths.database()) as store:
+        store.db.execute("UPDATE _run SET cluster = 'three-zones'")
+        run_id = store.latest_run()
+    assert refused("resume", CLUSTER="pair").rule == "must hold an unfinished run of cluster pair"
+    carried: list[str | None] = []
+    monkeypatch.setattr(
+        "overlaylab.commands.resume.carry_out", lambda asked, resume=None: carried.append(resume)
+    )
+    for typed in ({}, {"CLUSTER": ""}, {"CLUSTER": "three-zones"}):
+        assert lab("resume", **typed).exit_code == 0
+    assert carried == [run_id] * 3
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -188,7 +204,7 @@ def test_a_precise_run_ends_at_its_first_look_also_when_it_was_interrupted(provi
     assert (state, trials) == ("done", ["ok"] * 28 + ["planned"] * 84)
     assert "after 7 blocks every ratio is known to ±2 %: enough" in result.stderr
     assert "Ended after block 7 of at most 28: every ratio is known to ±2 % (PRECISION)." in result.stdout
-    assert refused("resume").rule == "must hold an unfinished run of cluster pair"
+    assert refused("resume").rule == "must hold an unfinished run"
 
 
 def test_an_imprecise_run_goes_on_to_its_last_look(provider) -> None:

@@ -110,7 +110,7 @@ def test_ctrl_c_between_two_tiers_is_carried_on(nodes) -> None:
     assert [name for name, _ in nodes.made] == ["azure-a0"]
     grid = result.stdout[result.stdout.index("quick on pair, 2 tiers") :]
     assert re.search(r"^azure-a1 +95.0", grid, re.M) and re.search(r"^azure-a0 +95.0", grid, re.M)
-    assert refused("resume").rule == "must hold an unfinished run of cluster pair"
+    assert refused("resume").rule == "must hold an unfinished run"
 
 
 def test_ctrl_c_before_the_first_tier_leaves_nothing_to_carry_on(nodes) -> None:

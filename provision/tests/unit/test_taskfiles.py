@@ -157,7 +157,7 @@ def test_measuring_passes_everything_on(lab, overlay) -> None:
 
 def test_what_is_not_typed_has_its_default_or_is_empty(lab) -> None:
     assert lab("lab:weave") == ("measure weave", {"SUITE": "quick", "SCALE": "1"})
-    assert lab("lab:resume") == ("resume", {"CLUSTER": "pair"})
+    assert lab("lab:resume") == ("resume", {})
 
 
 def test_variables_may_stand_in_the_environment_too(lab) -> None:
@@ -177,7 +177,8 @@ def test_values_are_no_shell_text(lab, tmp_path) -> None:
         (["lab:up", "CLUSTER=trio"], "cluster up", {"CLUSTER": "trio"}),
         (["lab:status"], "cluster status", {"CLUSTER": "pair"}),
         (["lab:down"], "cluster down", {"CLUSTER": "pair"}),
-        (["lab:resume", "RUN=7f3a"], "resume", {"CLUSTER": "pair", "RUN": "7f3a"}),
+        (["lab:resume", "RUN=7f3a"], "resume", {"RUN": "7f3a"}),
+        (["lab:resume", "CLUSTER=trio"], "resume", {"CLUSTER": "trio"}),
         (["results:show", "RUN=7f3a"], "results show 7f3a --group", {}),
         (["results:show", "GROUP=newest"], "results show  --group newest", {}),
         (["results:compare", "RUN_A=7f3a"], "results compare --run-a 7f3a --run-b", {}),

@@ -8,6 +8,7 @@ import pytest
 
 from overlaylab import experiment, host, provider_choice, tiers
 from overlaylab.errors import UserError
+from overlaylab.lock import cluster_lock
 from overlaylab.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures" / "results"))
@@ -198,3 +199,14 @@ def test_the_newest_unfinished_may_be_a_group_whose_runs_are_all_done(store) -> 
     assert tiers.latest_unfinished(store, "trio") is None
     run(store, "azure-a1")
     assert tiers.latest_unfinished(store, "pair") == old
+
+
+def test_a_cluster_in_use_is_passed_over_where_another_waits(store, own_cache) -> None:
+    other = run(store, "azure-a0", group=None, state="interrupted", cluster="trio")
+    newest = run(store, "azure-a0", group=None, state="running")
+    assert tiers.latest_unfinished(store) == newest
+    with cluster_lock("pair", "measuring weave"):
+        assert tiers.latest_unfinished(store) == other
+        assert tiers.latest_unfinished(store, "pair") == newest
+        with cluster_lock("trio", "measuring weave"):
+            assert tiers.latest_unfinished(store) == newest

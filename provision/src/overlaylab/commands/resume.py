@@ -11,11 +11,9 @@ from overlaylab.store import UNFINISHED, Store
 
 
 @click.command()
-@click.option(
-    "--run", "run_id", envvar="RUN", help="Which run (default: the newest unfinished one of the cluster)."
-)
-@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
-def command(run_id: str | None, cluster: str) -> None:
+@click.option("--run", "run_id", envvar="RUN", help="Which run (default: the newest unfinished one).")
+@click.option("--cluster", envvar="CLUSTER", help="The newest unfinished run of this cluster.")
+def command(run_id: str | None, cluster: str | None) -> None:
     """Complete the plan of a run that was interrupted or killed.
 
     Finished trials are kept and none is measured twice. Where the run is one of several tiers (PROFILES=), those
@@ -23,11 +21,11 @@ def command(run_id: str | None, cluster: str) -> None:
     machine changed since: the halves could not be compared.
     """
     with Store.open(paths.database(), create=False) as store:
-        run_id = run_id or tiers.latest_unfinished(store, cluster)
+        run_id = run_id or tiers.latest_unfinished(store, cluster or None)
         if run_id is None:
             raise UserError(
                 str(paths.database()),
-                f"must hold an unfinished run of cluster {cluster}",
+                f"must hold an unfinished run{f' of cluster {cluster}' if cluster else ''}",
                 fix="Begin one with ./task lab:weave, or list what is there with ./task results:list",
             )
         stored = store.run(store.find_run(run_id))
