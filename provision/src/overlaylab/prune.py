@@ -49,12 +49,12 @@ def choose(store: Store, runs: Sequence[str], keep: int | None, older: float | N
 
 
 @contextlib.contextmanager
-def untouched(store: Store, run_ids: Sequence[str]) -> Iterator[None]:
+def untouched(store: Store, run_ids: Sequence[str], purpose: str = "results:prune") -> Iterator[None]:
     """Hold the clusters of those that are not at their end: whoever carries one on must not lose it. UserError."""
     records = [store.run(run_id) for run_id in run_ids]
     with contextlib.ExitStack() as held:
         for cluster in sorted({one.record.cluster for one in records if one.state in UNFINISHED}):
-            held.enter_context(lock.cluster_lock(cluster, "results:prune"))
+            held.enter_context(lock.cluster_lock(cluster, purpose))
         yield
 
 

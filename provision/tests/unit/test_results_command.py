@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from overlaylab import paths
 from overlaylab.cli import cli
 from overlaylab.errors import UserError
+from overlaylab.lock import cluster_lock
 from overlaylab.model import ProfileCheck
 from overlaylab.progress import HIDDEN
 from overlaylab.results_export import harmless
@@ -228,6 +229,31 @@ def test_void_without_trials_withdraws_the_whole_run(lab):
         assert len(store.trial_ids(older, status="void")) == 11
         assert len(store.trial_ids(newer, status="ok")) == 6
     assert "11 × the profile was wrong" in call("show", older).stdout
+
+
+def test_void_counts_what_is_still_to_come_by_itself(lab, own_cache):
+    path, _ = lab
+    with Store.open(path) as store:
+        failed = {(1, maker.HOST, "tcp-goodput"): maker.failed("no route")}
+        run_id = maker.fill(store, replace(maker.RUN, blocks=2), until=8, results=failed)
+        store.set_run_state(run_id, "interrupted")
+    said = call("void", run_id, "--why", "a neighbour").stderr
+    assert said == "7 trials withdrawn; 1 had given no result that held; 4 still to come\n"
+    with Store.open(path) as store:
+        store.set_run_state(run_id, "done")  # as PRECISION ends one before its last block
+    said = call("void", run_id, "--why", "a neighbour").stderr
+    assert said == "0 trials withdrawn; 8 had given no result that held; 4 never measured\n"
+
+
+def test_a_run_that_is_being_measured_is_not_withdrawn(lab, own_cache):
+    path, _ = lab
+    with Store.open(path) as store:
+        run_id = maker.fill(store, maker.RUN, until=3)
+    with cluster_lock("pair", "measuring weave"), pytest.raises(UserError, match="measuring weave"):
+        call("void", run_id, "--why", "a neighbour")
+    with Store.open(path) as store:
+        assert len(store.trial_ids(run_id, status="ok")) == 3
+    assert call("void", run_id, "--why", "a neighbour").stderr.startswith("3 trials withdrawn; 33 still")
 
 
 def test_a_report_is_one_new_file(lab, tmp_path):

@@ -13,7 +13,7 @@ from overlaylab.errors import UserError
 from overlaylab.progress import HIDDEN, PlainConsole, wide
 from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
-from overlaylab.store import Store
+from overlaylab.store import UNFINISHED, Store
 
 
 def opened() -> Store:
@@ -271,7 +271,7 @@ def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
     All of RUN, or only the TRIALS of it, for good: they stay in the database, marked void with the reason, and are in no
     table.
     """
-    from overlaylab import comparison
+    from overlaylab import comparison, prune
 
     with opened() as store:
         run_id = store.find_run(run)
@@ -286,9 +286,15 @@ def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
                 )
         if not why.strip():
             raise UserError("WHY", "must say why", fix="It is stored with every trial that is withdrawn.")
-        chosen = [int(trial) for trial in trials] or known
-        count = store.void_trials(chosen, why.strip())
-        comparison.refresh(store, [run_id])
-    others = len(chosen) - count
+        chosen = {int(trial) for trial in trials} or set(known)
+        # What is being measured goes on, and would give results beside those that were withdrawn.
+        with prune.untouched(store, [run_id], "results:void"):
+            to_come = len(chosen.intersection(trial for trial, _ in store.pending_trials(run_id)))
+            count = store.void_trials(chosen, why.strip())
+            comparison.refresh(store, [run_id])
+            unfinished = store.run(run_id).state in UNFINISHED
+    others = len(chosen) - count - to_come
     also = f"; {others} had given no result that held" if others else ""
+    if to_come:
+        also += f"; {to_come} still to come" if unfinished else f"; {to_come} never measured"
     click.echo(f"{_counted(count, 'trial')} withdrawn{also}", err=True)
