@@ -229,10 +229,10 @@ def test_withdrawn_trials_change_the_rows(store):
     gone = [str(row[0]) for row in trials]
     store.void_trials([int(gone[0])], "a backup ran")
     assert rows(store, run_id) == [] and rows(store, kept) == before
-    assert "9 trials withdrawn" in call("void", run_id, *gone, "--why", "a backup ran").stderr
+    assert "9 trials withdrawn" in call("void", run_id, *gone, "--why", "a backup ran", "--yes").stderr
     row = next(one for one in rows(store, run_id) if (one["metric"], one["mode"]) == ("goodput", "sleeve"))
     assert (row["blocks"], row["ratio_blocks"], row["left_out"], row["verdict"]) == (8, 3, 5, None)
-    call("void", run_id, "--why", "all of it")
+    call("void", run_id, "--why", "all of it", "--yes")
     assert rows(store, run_id) == [] and comparison.refresh(store).made == ()
     assert rows(store, kept) == before
 

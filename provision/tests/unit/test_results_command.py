@@ -42,8 +42,8 @@ def lab(tmp_path, monkeypatch):
         )
 
 
-def call(*arguments):
-    done = CliRunner().invoke(cli, ["results", *arguments])
+def call(*arguments, **options):
+    done = CliRunner().invoke(cli, ["results", *arguments], **options)
     if isinstance(done.exception, UserError):
         raise done.exception
     return done
@@ -207,7 +207,7 @@ def test_void_withdraws_what_is_named_and_nothing_else(lab):
     path, (older, newer) = lab
     with Store.open(path) as store:
         ids = store.trial_ids(newer)
-    two = ("void", newer, str(ids[0]), str(ids[1]), "--reason", "a neighbour")
+    two = ("void", newer, str(ids[0]), str(ids[1]), "--reason", "a neighbour", "--yes")
     assert call(*two).stderr == "2 trials withdrawn\n"
     assert call(*two).stderr == "0 trials withdrawn; 2 had given no result that held\n"
     with Store.open(path) as store:
@@ -223,7 +223,7 @@ def test_void_withdraws_what_is_named_and_nothing_else(lab):
 def test_void_without_trials_withdraws_the_whole_run(lab):
     path, (older, newer) = lab
     # One of its trials had failed: it keeps its own reason.
-    said = call("void", older, "--why", "the profile was wrong").stderr
+    said = call("void", older, "--why", "the profile was wrong", "--yes").stderr
     assert said == "11 trials withdrawn; 1 had given no result that held\n"
     with Store.open(path) as store:
         assert len(store.trial_ids(older, status="void")) == 11
@@ -237,11 +237,11 @@ def test_void_counts_what_is_still_to_come_by_itself(lab, own_cache):
         failed = {(1, maker.HOST, "tcp-goodput"): maker.failed("no route")}
         run_id = maker.fill(store, replace(maker.RUN, blocks=2), until=8, results=failed)
         store.set_run_state(run_id, "interrupted")
-    said = call("void", run_id, "--why", "a neighbour").stderr
+    said = call("void", run_id, "--why", "a neighbour", "--yes").stderr
     assert said == "7 trials withdrawn; 1 had given no result that held; 4 still to come\n"
     with Store.open(path) as store:
         store.set_run_state(run_id, "done")  # as PRECISION ends one before its last block
-    said = call("void", run_id, "--why", "a neighbour").stderr
+    said = call("void", run_id, "--why", "a neighbour", "--yes").stderr
     assert said == "0 trials withdrawn; 8 had given no result that held; 4 never measured\n"
 
 
@@ -253,7 +253,31 @@ def test_a_run_that_is_being_measured_is_not_withdrawn(lab, own_cache):
         call("void", run_id, "--why", "a neighbour")
     with Store.open(path) as store:
         assert len(store.trial_ids(run_id, status="ok")) == 3
-    assert call("void", run_id, "--why", "a neighbour").stderr.startswith("3 trials withdrawn; 33 still")
+    assert call("void", run_id, "--why", "a neighbour", "--yes").stderr.startswith(
+        "3 trials withdrawn; 33 still"
+    )
+
+
+def test_void_asks_with_the_whole_id_once_all_is_checked(lab):
+    path, (older, newer) = lab
+    for typed, why, where in (
+        ("x", "why", "RUN: must be"),
+        ("20", "why", "RUN: must be"),
+        (older, " ", "WHY: must"),
+    ):
+        with pytest.raises(UserError, match=where):  # and not that nobody is there to ask
+            call("void", typed, "--why", why)
+    refused = call("void", older[-4:], "--why", "why", input="n\n")
+    assert refused.exit_code == 1 and refused.stderr.endswith("nothing was withdrawn\n")
+    assert f"Withdraw 11 trials of run {older} for good?" in refused.stderr
+    with pytest.raises(UserError, match=r"results:void: .*nobody to ask. YES=1 withdraws without a question"):
+        call("void", older, "--why", "why", input="")
+    with Store.open(path) as store:
+        assert len(store.trial_ids(older, status="ok")) == 11
+        first = str(store.trial_ids(newer)[0])
+    agreed = call("void", newer, first, "--why", "why", input="y\n")
+    assert f"Withdraw 1 trial of run {newer} for good?" in agreed.stderr
+    assert agreed.stderr.endswith("1 trial withdrawn\n")
 
 
 def test_a_report_is_one_new_file(lab, tmp_path):
@@ -275,13 +299,15 @@ def test_a_report_is_one_new_file(lab, tmp_path):
 def task(*arguments):
     """The tasks of db/ alone, as the root's Taskfile includes them."""
     lab = f"LAB={paths.PROVISION / 'bin' / 'lab'}"
-    command = ["task", "--exit-code", "--yes", "-t", str(paths.DB / "Taskfile.yml"), lab, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=paths.ROOT)
+    command = ["task", "--exit-code", "-t", str(paths.DB / "Taskfile.yml"), lab, *arguments]
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, cwd=paths.ROOT
+    )
 
 
 @pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
 def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
-    path, (_, newer) = lab
+    path, (older, newer) = lab
     out = tmp_path / "a b'$(touch pwned)\".csv"
     done = task("results:export", "FORMAT=csv", f"OUT={out}")
     assert (done.returncode, done.stderr.count("rows")) == (0, 1), done.stderr
@@ -291,13 +317,17 @@ def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
     assert refused.returncode == 2 and "found: $(id); x, which fits none" in refused.stderr
     with Store.open(path) as store:
         first, second, *_ = store.trial_ids(newer)
-    done = task("results:void", f"RUN={newer}", f"TRIALS={first}  {second}", "REASON=it's off; really")
+    done = task(
+        "results:void", f"RUN={newer}", f"TRIALS={first}  {second}", "REASON=it's off; really", "YES=1"
+    )
     assert "2 trials withdrawn" in done.stderr, done.stderr
     with Store.open(path) as store:
         reasons = {r[0] for r in store.db.execute("SELECT reason FROM trial WHERE status = 'void'")}
     assert reasons == {"it's off; really"}
-    assert task("results:void", f"RUN={newer}", "WHY=the rest").returncode == 0
+    assert task("results:void", f"RUN={newer}", "WHY=the rest", "YES=1").returncode == 0
     assert "WHY: must say why" in task("results:void", f"RUN={newer}").stderr
+    nobody = task("results:void", f"RUN={older}", "WHY=why")
+    assert nobody.returncode == 2 and "YES=1 withdraws" in nobody.stderr
     page = tmp_path / "it's a $(page).html"
     done = task("results:report", f"OUT={page}")
     assert done.returncode == 0 and "4 × the rest" in page.read_text(), done.stderr

@@ -15,6 +15,9 @@ from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
 from overlaylab.store import UNFINISHED, Store
 
+REMOVING = "YES=1 removes without a question; DRY_RUN=1 only says what would go."
+WITHDRAWING = "YES=1 withdraws without a question."
+
 
 def opened() -> Store:
     """The database, which has to be there."""
@@ -225,16 +228,17 @@ def prune_command(run: str | None, keep: int | None, older: float | None, yes: b
             return
         with prune.untouched(store, run_ids):
             planned = prune.preview(store, run_ids)
+            them = "it" if len(run_ids) == 1 else "them"
             PlainConsole(stderr=True).print(runs_table(store, run_ids))
             click.echo(
                 f"{_counted(len(run_ids), 'run')} with {_counted(planned.trials, 'trial')} and"
-                f" {_counted(planned.samples, 'sample')}; without {'it' if len(run_ids) == 1 else 'them'} the file is"
+                f" {_counted(planned.samples, 'sample')}; without {them} the file is"
                 f" {results_checks.value(planned.freed, 'bytes')} smaller",
                 err=True,
             )
             if dry_run:
                 return
-            if not (yes or _agreed(len(run_ids))):
+            if not (yes or _agreed(f"Remove {them} for good?", "results:prune", REMOVING)):
                 click.echo("nothing was removed", err=True)
                 sys.exit(1)
             _, why = prune.remove(store, run_ids)
@@ -245,18 +249,15 @@ def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
-def _agreed(runs: int) -> bool:
-    """The answer to the question. UserError where there is nobody to ask; Abort for Ctrl-C."""
+def _agreed(question: str, task: str, ways: str) -> bool:
+    """The answer to the question. UserError, with the ways on, where there is nobody to ask; Abort for Ctrl-C."""
     try:
-        return click.confirm(f"Remove {'it' if runs == 1 else 'them'} for good?", err=True)
+        return click.confirm(question, err=True)
     except click.Abort:
         if sys.stdin.isatty():
             raise
         click.echo(err=True)
-        raise UserError(
-            "results:prune", "must be told to go ahead where there is nobody to ask",
-            fix="YES=1 removes without a question; DRY_RUN=1 only says what would go.",
-        ) from None  # fmt: skip
+        raise UserError(task, "must be told to go ahead where there is nobody to ask", fix=ways) from None
 
 
 @command.command("void")
@@ -265,8 +266,9 @@ def _agreed(runs: int) -> bool:
 @click.option(
     "--why", "--reason", "why", required=True, help="Why these results do not hold; stored with each."
 )
-def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
-    """Withdraw results that do not hold.
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def void_command(run: str, trials: tuple[str, ...], why: str, yes: bool) -> None:
+    """Withdraw results that do not hold, after a question.
 
     All of RUN, or only the TRIALS of it, for good: they stay in the database, marked void with the reason, and are in no
     table.
@@ -289,6 +291,11 @@ def void_command(run: str, trials: tuple[str, ...], why: str) -> None:
         chosen = {int(trial) for trial in trials} or set(known)
         # What is being measured goes on, and would give results beside those that were withdrawn.
         with prune.untouched(store, [run_id], "results:void"):
+            holding = len(chosen.intersection(store.trial_ids(run_id, status="ok")))
+            question = f"Withdraw {_counted(holding, 'trial')} of run {run_id} for good?"
+            if holding and not (yes or _agreed(question, "results:void", WITHDRAWING)):
+                click.echo("nothing was withdrawn", err=True)
+                sys.exit(1)
             to_come = len(chosen.intersection(trial for trial, _ in store.pending_trials(run_id)))
             count = store.void_trials(chosen, why.strip())
             comparison.refresh(store, [run_id])
