@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from overlaylab import commands
+from overlaylab import commands, variables
 from overlaylab.errors import NodeError, UserError
 
 
@@ -40,7 +40,11 @@ def main() -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as wrong:
-        wrong.show()
+        told = variables.refused(wrong) if isinstance(wrong, click.BadParameter) else None
+        if told:
+            print(f"overlaylab: {told}", file=sys.stderr)
+        else:
+            wrong.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         print("overlaylab: interrupted", file=sys.stderr)

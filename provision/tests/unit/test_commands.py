@@ -1,6 +1,7 @@
 """The command line: what each command says, prints and refuses."""
 
 import os
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -82,9 +83,23 @@ def test_exit_codes_and_one_paragraph(monkeypatch, capsys, error, code, text) ->
     ("words", "text"),
     [
         (["mesure"], "No such command 'mesure'"),
-        (["measure"], "Missing argument 'OVERLAY'"),
-        (["measure", "weave", "--blocks", "many"], "'many' is not a valid integer"),
-        (["profile", "show"], "Missing option '--profile'"),
+        (["measure", "weave", "--bloks", "2"], "No such option '--bloks'"),
+        (["measure"], "overlaylab: OVERLAY: must be given. "),
+        (["profile", "show"], "overlaylab: PROFILE: must be given. "),
+        (
+            ["measure", "weave", "--blocks", "many"],
+            "overlaylab: BLOCKS: must be a whole number (found: many). ",
+        ),
+        (
+            ["measure", "weave", "--scale", "it's"],
+            "overlaylab: SCALE: must be a number (found: it's). Stretch ",
+        ),
+        (
+            ["results", "prune", "--keep", "-1"],
+            "overlaylab: KEEP: must be a whole number from 0 on (found: -1). ",
+        ),
+        (["policy", "weave", "--rules", "0"], "RULES: must be a whole number from 1 to 10000 (found: 0). "),
+        (["results", "export", "xml"], "overlaylab: FORMAT: must be one of csv, json (found: xml). "),
     ],
 )
 def test_what_click_refuses_is_wrong_input(monkeypatch, capsys, words, text) -> None:
@@ -93,6 +108,17 @@ def test_what_click_refuses_is_wrong_input(monkeypatch, capsys, words, text) -> 
         cli.main()
     assert ended.value.code == 2
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("variable", ["BLOCKS", "SCALE", "SEED", "FRESH"])
+def test_a_variable_that_is_no_number_is_named_as_it_was_typed(monkeypatch, capsys, variable) -> None:
+    monkeypatch.setattr(sys, "argv", ["lab", "measure", "weave"])
+    monkeypatch.setenv(variable, "abc")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    told = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert re.fullmatch(rf"overlaylab: {variable}: must be a (whole )?number \(found: abc\)\. .+\n", told)
 
 
 # -- measure: the plan ------------------------------------------------------------------------------
