@@ -16,6 +16,9 @@ from overlaylab.store import UNFINISHED, Store
 OF_RUN = ("run_id", "trial_id")
 """Columns by which a row belongs to a run; a new table with one of them is found by it."""
 
+LONGEST = 36500
+"""Days."""
+
 
 @dataclass(frozen=True)
 class Removal:
@@ -32,6 +35,11 @@ def choose(store: Store, runs: Sequence[str], keep: int | None, older: float | N
 
     Both together: runs of which both hold. A run that may be running is taken only where it is named. UserError.
     """
+    # No comparison holds for NaN; and a date has an end.
+    if older is not None and not 0 <= older <= LONGEST:
+        raise UserError(
+            "OLDER", f"must lie between 0 and {LONGEST} days", seen=f"{older:g}", fix="OLDER=90, for example"
+        )
     if runs:
         return list(dict.fromkeys(store.find_run(run) for run in runs))
     if keep is None and older is None:

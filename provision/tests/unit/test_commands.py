@@ -99,6 +99,15 @@ def test_exit_codes_and_one_paragraph(monkeypatch, capsys, error, code, text) ->
             "overlaylab: KEEP: must be a whole number from 0 on (found: -1). ",
         ),
         (["policy", "weave", "--rules", "0"], "RULES: must be a whole number from 1 to 10000 (found: 0). "),
+        (
+            ["bench", "statistics", "--trials", "0"],
+            "overlaylab: TRIALS: must be a whole number from 1 to 1000000 (found: 0). ",
+        ),
+        (
+            ["bench", "statistics", "--intervals", "-1"],
+            "INTERVALS: must be a whole number from 1 to 1000000 (found: -1). ",
+        ),
+        (["bench", "statistics", "--seed", "-1"], "SEED: must be a whole number from 0 on (found: -1). "),
         (["results", "export", "xml"], "overlaylab: FORMAT: must be one of csv, json (found: xml). "),
     ],
 )

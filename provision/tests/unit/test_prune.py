@@ -107,6 +107,18 @@ def test_which_runs_are_meant(store):
         prune.choose(store, [], None, None)
 
 
+@pytest.mark.parametrize(
+    ("older", "seen"), [("nan", "nan"), ("1e30", "1e+30"), ("1e7", "1e+07"), ("-1", "-1"), ("inf", "inf")]
+)
+def test_an_age_that_is_none_is_refused(store, older, seen):
+    run_id = maker.fill(store, ONE)
+    with pytest.raises(UserError) as wrong:
+        call("--older", older, "--yes")
+    assert (wrong.value.where, wrong.value.rule) == ("OLDER", "must lie between 0 and 36500 days")
+    assert wrong.value.seen == seen and runs(store) == [run_id]
+    assert "nothing to remove" in call("--older", "36500", "--yes").stderr
+
+
 def test_a_run_that_is_being_measured_stays(store):
     run_id = maker.fill(store, ONE, until=1)
     with lock.cluster_lock("pair", "measuring weave"), pytest.raises(UserError, match="measuring weave"):

@@ -25,14 +25,28 @@ from overlaylab.inference_simulation import (
 from overlaylab.progress import wide
 
 BLOCKS = (6, 10, 30)
+COUNT = click.IntRange(1, 1_000_000)
+"""A million intervals of 30 blocks take 240 MB an array."""
 
 
 @click.command("statistics")
-@click.option("--trials", envvar="TRIALS", type=int, default=1000, show_default=True, help="Runs per row.")
+@click.option("--trials", envvar="TRIALS", type=COUNT, default=1000, show_default=True, help="Runs per row.")
 @click.option(
-    "--intervals", envvar="INTERVALS", type=int, default=10_000, show_default=True, help="Intervals per row."
+    "--intervals",
+    envvar="INTERVALS",
+    type=COUNT,
+    default=10_000,
+    show_default=True,
+    help="Intervals per row.",
 )
-@click.option("--seed", envvar="SEED", type=int, default=1, show_default=True)
+@click.option(
+    "--seed",
+    envvar="SEED",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Seed of all that is drawn.",
+)
 def command(trials: int, intervals: int, seed: int) -> None:
     """How often intervals hold the truth, and how often identical systems are called different.
 

@@ -208,9 +208,7 @@ def refresh_command(runs: tuple[str, ...]) -> None:
 @command.command("prune")
 @click.option("--run", default=None, help="These runs, comma-separated.")
 @click.option("--keep", default=None, type=click.IntRange(0), help="All but so many newest.")
-@click.option(
-    "--older", default=None, type=click.FloatRange(0), help="Those planned more than so many days ago."
-)
+@click.option("--older", default=None, type=float, help="Those planned more than so many days ago.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--dry-run", is_flag=True, help="Say what would go; remove nothing.")
 def prune_command(run: str | None, keep: int | None, older: float | None, yes: bool, dry_run: bool) -> None:
