@@ -64,6 +64,16 @@ def test_transactions_that_took_less_than_netperfs_hundredths_are_measured() -> 
 
 
 @pytest.mark.parametrize(
+    ("elapsed", "resolution"), [("0.01", None), ("0.09", None), ("0.10", 0.01 / 0.2), ("0.14", 0.01 / 0.28)]
+)
+def test_cpu_time_of_few_ticks_was_not_measured(elapsed: str, resolution: float | None) -> None:
+    """Nothing but whole ticks is counted: none in 14 ms is not an idle CPU."""
+    said = netperf_said(ELAPSED_TIME=elapsed, LOCAL_CPU_UTIL="0.00")
+    found = [sample for sample in netperf.parse(said, "", 0, RR) if sample.metric == "cpu_client"]
+    assert found == ([] if resolution is None else [Sample("cpu_client", 0.0, resolution=resolution)])
+
+
+@pytest.mark.parametrize(
     ("stdout", "exit_code", "reason"),
     [
         ("", 0, "no THROUGHPUT"),

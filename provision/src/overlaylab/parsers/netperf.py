@@ -21,6 +21,8 @@ SELECTORS = (
 )
 TICK = 0.01
 """s: the kernel's /proc/stat, which netperf reads on Linux, counts CPU time in hundredths (proc(5), USER_HZ)."""
+BRIEFEST = 10 * TICK
+"""s: of fewer ticks, whole ones say next to nothing; two CPUs that worked for 14 ms may both come out as idle."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
@@ -56,10 +58,10 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
 
 
 def _cpu(metric: str, said: dict[str, str], prefix: str, elapsed: float) -> list[Sample]:
-    """None where netperf did not measure it, and says -1, or had less than a tick to measure it in."""
+    """None where netperf did not measure it, and says -1, or had too few ticks to measure it in."""
     percent, cpus = _number(said, f"{prefix}_UTIL"), _number(said, f"{prefix}_COUNT")
     # The time is printed in hundredths: 50 transactions may take 0.00 s.
-    if percent < 0 or elapsed < TICK:
+    if percent < 0 or elapsed < BRIEFEST:
         return []
     if cpus < 1:
         raise ParseError(f"netperf counted {cpus:g} CPUs")
