@@ -137,6 +137,12 @@ def test_every_suite_in_the_folder_is_right_and_can_be_stored(name: str) -> None
         assert json.loads(json.dumps(benchmark.parameters)) == benchmark.parameters
 
 
+def test_what_a_suite_says_of_scale_can_be_typed() -> None:
+    for name in names_in(SUITES):
+        for scale in re.findall(r"SCALE=([\d.]*\d)", (SUITES / f"{name}.yml").read_text()):
+            assert load_suite(name).scaled(float(scale)).name == name
+
+
 def test_the_example_in_the_docs_is_right_and_its_table_names_every_parameter(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "adding-a-benchmark.md").read_text()
     path = tmp_path / "example.yml"
