@@ -116,7 +116,8 @@ def test_weave_vs_flannel_2016_is_what_its_author_ran_and_a_sweep() -> None:
 
 def test_full_has_every_tool_and_boots_anew() -> None:
     suite = load_suite("full")
-    assert {b.tool for b in suite.benchmarks} == set(base.tools()) - {"iperf", "connect"}
+    assert {b.tool for b in suite.benchmarks} == set(base.tools())
+    assert {b.parameters["protocol"] for b in suite.benchmarks if b.tool == "iperf"} == {"tcp", "udp"}
     assert {b.direction for b in suite.benchmarks} == {"client-to-server", "server-to-client"}
     assert {b.placement for b in suite.benchmarks} == {"remote", "local"}
     assert (suite.fresh, suite.primary) == (5, ("tcp-goodput", "goodput"))
