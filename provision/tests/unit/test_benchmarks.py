@@ -104,7 +104,9 @@ def test_iperf_udp_offers_the_load_by_all_streams_together_to_a_server_of_its_ow
     assert (server.port, server.transport) == (5001, "udp")
     # One that ends after the streams of one trial, again and again.
     assert server.argv[:2] == ("sh", "-c")
-    assert server.argv[4:] == ("iperf", "--server", "--udp", "--port", "5001", "--parallel", "4")
+    assert server.argv[4:] == (
+        "iperf", "--server", "--udp", "--port", "5001", "--len", "65507", "--parallel", "4",
+    )  # fmt: skip
     assert " ".join(benchmark.client_argv("10.0.0.2", parameters)[4:]) == (
         "iperf --client 10.0.0.2 --port 5001 --udp --enhanced --format b --time 10 --parallel 4"
         " --bandwidth 250000000 --len 1470"

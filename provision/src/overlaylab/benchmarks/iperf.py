@@ -25,6 +25,9 @@ WITH_AN_END = f'trap : TERM; "$@"; code=$?; echo "{iperf.END}"; exit "$code"'
 # streams, so that each trial has one of its own.
 ANEW = 'while :; do "$@"; sleep 0.1; done'
 
+LARGEST = 65507
+"""Bytes in a UDP datagram (RFC 768). A server reads 1470 of each by itself, and counts no more."""
+
 
 class Iperf:
     """A server takes one protocol; after UDP it sends its report to the client, which prints it."""
@@ -76,7 +79,8 @@ class Iperf:
         port, protocol = parameters["port"], parameters["protocol"]
         argv = ("iperf", "--server", *_udp(parameters), "--port", str(port))
         if protocol == "udp":
-            argv = ("sh", "-c", ANEW, "sh", *argv, "--parallel", str(parameters["streams"]))
+            whole = ("--len", str(LARGEST))
+            argv = ("sh", "-c", ANEW, "sh", *argv, *whole, "--parallel", str(parameters["streams"]))
         return Server(argv, port, protocol)
 
     def client_argv(
