@@ -20,7 +20,8 @@ def name(parameter: click.Parameter) -> str:
         return parameter.envvar
     if isinstance(parameter, click.Argument) and parameter.metavar:
         return parameter.metavar
-    return (parameter.name or "").upper()
+    typed = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.name or ""
+    return typed.lstrip("-").replace("-", "_").upper()
 
 
 def refused(wrong: click.BadParameter) -> UserError | None:

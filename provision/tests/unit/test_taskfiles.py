@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from overlaylab import overlay_tasks, overlays
 from overlaylab.paths import ROOT
 from overlaylab.selection import ALL
+from overlaylab.task_help import definitions
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 
@@ -65,14 +65,6 @@ def tasks(task) -> dict[str, dict]:
     """Every task that is not internal, as go-task lists it."""
     listed = json.loads(task("--list-all", "--json").stdout)["tasks"]
     return {one["name"]: one for one in listed}
-
-
-def definitions() -> dict[str, dict]:
-    """Every task as its file has it."""
-    found: dict[str, dict] = {}
-    for path in (*ROOT.glob("*/Taskfile*.y*ml"), ROOT / "Taskfile.yml"):
-        found |= YAML(typ="safe", pure=True).load(path.read_text())["tasks"]
-    return found
 
 
 # -- names ------------------------------------------------------------------------------------------

@@ -35,9 +35,13 @@ command.add_command(viewer)
 
 
 @command.command()
-@click.option("--profile", envvar="PROFILE", default="azure-a1", show_default=True)
-@click.option("--blocks", envvar="BLOCKS", type=int, default=2, show_default=True)
-@click.option("--scale", envvar="SCALE", type=float, default=2.0, show_default=True)
+@click.option("--profile", envvar="PROFILE", default="azure-a1", show_default=True, help="Tier to emulate.")
+@click.option(
+    "--blocks", envvar="BLOCKS", type=int, default=2, show_default=True, help="Repetitions of the whole."
+)
+@click.option(
+    "--scale", envvar="SCALE", type=float, default=2.0, show_default=True, help="Stretch durations."
+)
 def harness(profile: str, blocks: int, scale: float) -> None:
     """What the harness costs: wall time outside reverts and set-up over the seconds inside trials.
 

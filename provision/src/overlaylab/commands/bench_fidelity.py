@@ -24,9 +24,18 @@ Known = Mapping[fidelity_lab.Tier, list[Profile]]
 
 @click.command("fidelity")
 @click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
-@click.option("--blocks", envvar="BLOCKS", type=int, default=MEDIAN_TAKES, show_default=True)
+@click.option(
+    "--blocks",
+    envvar="BLOCKS",
+    type=int,
+    default=MEDIAN_TAKES,
+    show_default=True,
+    help="Repetitions of the whole.",
+)
 @click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
-@click.option("--scale", envvar="SCALE", type=float, default=1.0, show_default=True)
+@click.option(
+    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
+)
 @click.option("--provider", envvar="PROVIDER", help="What the nodes are (default: what fits this machine).")
 @click.option(
     "--measure",

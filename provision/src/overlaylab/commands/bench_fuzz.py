@@ -13,8 +13,15 @@ SHOWN = 5
 
 
 @click.command("fuzz")
-@click.option("--inputs", envvar="INPUTS", type=click.IntRange(1), default=200_000, show_default=True)
-@click.option("--seed", envvar="SEED", type=int, default=1, show_default=True)
+@click.option(
+    "--inputs",
+    envvar="INPUTS",
+    type=click.IntRange(1),
+    default=200_000,
+    show_default=True,
+    help="Damaged outputs.",
+)
+@click.option("--seed", envvar="SEED", type=int, default=1, show_default=True, help="Seed of the damage.")
 def command(inputs: int, seed: int) -> None:
     """Samples or ParseError, and never a zero that was not measured: whatever a tool prints.
 

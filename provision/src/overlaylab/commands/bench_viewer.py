@@ -21,8 +21,13 @@ FIRST_PLOT_S, FILTER_S, MEMORY_BYTES, IDLE_CPU = 3.0, 0.3, 450e6, 0.02
 
 
 @click.command("viewer")
-@click.option("--per-trial", envvar="PER_TRIAL", default=1000, show_default=True, type=click.IntRange(1))
-@click.option("--rounds", envvar="ROUNDS", default=3, show_default=True, type=click.IntRange(1))
+@click.option(
+    "--per-trial", envvar="PER_TRIAL", default=1000, show_default=True, type=click.IntRange(1),
+    help="Samples of each trial.",
+)  # fmt: skip
+@click.option(
+    "--rounds", envvar="ROUNDS", default=3, show_default=True, type=click.IntRange(1), help="Repetitions."
+)
 @click.option("--runtime", envvar="RUNTIME", help="The Electron to take: current or fallback.")
 def command(per_trial: int, rounds: int, runtime: str | None) -> None:
     """Start the viewer on databases of 10⁴, 10⁵ and 10⁶ samples and time it, on a screen that nobody sees.
