@@ -1,6 +1,7 @@
 """``pytest --update-golden`` rewrites the expected texts; review the difference before committing it."""
 
 import difflib
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ def pytest_configure() -> None:
     """Ctrl-C counts again: a shell starts what it puts into the background with it ignored, and tests that
     interrupt a command would then wait for ever."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.pop("OVERLAYLAB_CALLER", None)  # where somebody typed ./task test:unit is nothing to a test
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import design, host, overlays, profile, progress, reassembly, requirements, selection
+from overlaylab import design, host, overlays, paths, profile, progress, reassembly, requirements, selection
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
@@ -140,7 +140,7 @@ def request(
                 "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
                 seen=provider, fix="Leave one of the two out",
             )  # fmt: skip
-    path = Path(inventory) if inventory else None
+    path = paths.typed(inventory) if inventory else None
     where = load_inventory(path) if path else spec
     profile.check_zones(tier, where)
     if len(where.nodes) < 2:

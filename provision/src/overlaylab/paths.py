@@ -21,6 +21,15 @@ def cache() -> Path:
     return Path(os.environ.get("OVERLAYLAB_CACHE") or default)
 
 
+def typed(path: str | Path) -> Path:
+    """The file that was meant: a relative path counts from the folder in which the task was typed.
+
+    Tasks run in the checkout, wherever they are typed; the front door says where that was.
+    """
+    caller = os.environ.get("OVERLAYLAB_CALLER")
+    return Path(caller, path) if caller and Path.cwd() == ROOT != Path(caller) else Path(path)
+
+
 def database() -> Path:
     """The results database: LAB_DB, else results/lab.sqlite in the checkout."""
-    return Path(os.environ.get("LAB_DB") or ROOT / "results" / "lab.sqlite")
+    return typed(os.environ.get("LAB_DB") or ROOT / "results" / "lab.sqlite")

@@ -9,10 +9,9 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TextIO
 
-from overlaylab import database
+from overlaylab import database, paths
 from overlaylab.errors import UserError
 from overlaylab.store import Store
 
@@ -69,7 +68,7 @@ def new_file(out: str) -> Iterator[TextIO]:
     if out == "-":
         yield sys.stdout
         return
-    path = Path(out)
+    path = paths.typed(out)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         if path.exists():  # it may be the database itself

@@ -12,7 +12,7 @@ import click
 from overlaylab import lock
 from overlaylab.documents import shown
 from overlaylab.errors import UserError
-from overlaylab.paths import PROFILES
+from overlaylab.paths import PROFILES, typed
 from overlaylab.progress import readable, say
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
@@ -103,7 +103,7 @@ def target(name: str, out: str | None, force: bool) -> Path:
             "NAME", "must be of small letters, digits, dots and hyphens", seen=f'"{name}"',
             fix="As in NAME=aws-c5.large",
         )  # fmt: skip
-    path = Path(out) if out else PROFILES / f"{name}.yml"
+    path = typed(out) if out else PROFILES / f"{name}.yml"
     if path.suffix != ".yml" or not path.parent.is_dir():
         raise UserError(
             "OUT", "must be a file .yml in a folder that exists", seen=f'"{out}"',
@@ -157,7 +157,7 @@ def _nodes(inventory: str | None, cluster: str, asked: str | None):
     if inventory:
         from overlaylab.providers.hosts import Hosts
 
-        path = Path(inventory)
+        path = typed(inventory)
         provider, where = Hosts(path, say), path.name
     else:
         from overlaylab.commands.cluster import provider_of

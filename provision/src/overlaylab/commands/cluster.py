@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import click
 from rich.console import Console
@@ -37,7 +36,7 @@ def provider_there(cluster: str, asked: str | None, inventory: str | None):
         return provider_of(cluster, asked)
     from overlaylab.providers.hosts import Hosts
 
-    return Hosts(Path(inventory), say)
+    return Hosts(paths.typed(inventory), say)
 
 
 async def are_up(provider) -> bool:

@@ -14,7 +14,7 @@ from overlaylab import lock, profile, profile_checks, profile_table, shaper, sha
 from overlaylab.commands.cluster import cluster_option, inventory_option, provider_of, provider_option
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
-from overlaylab.paths import PROFILES
+from overlaylab.paths import PROFILES, typed
 from overlaylab.progress import readable, say
 from overlaylab.shaper import Shaper
 from overlaylab.tier_calibration_command import calibrate
@@ -138,11 +138,9 @@ def _with_nodes(
 
     tier = profile.load_profile(name)
     if inventory:
-        from pathlib import Path
-
         from overlaylab.providers.hosts import PATIENCE, Hosts
 
-        provider = Hosts(Path(inventory), say)
+        provider = Hosts(typed(inventory), say)
     else:
         provider = provider_of(cluster, asked, None if tier.is_none else tier)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import click
 
@@ -140,7 +139,7 @@ def report_command(run: str | None, group: str | None, out: str) -> None:
         with new_file(out) as stream:
             results_page.write(store, run_ids, stream, found)
     if out != "-":
-        size = results_checks.value(Path(out).stat().st_size, "bytes")
+        size = results_checks.value(paths.typed(out).stat().st_size, "bytes")
         click.echo(f"{out}: {_counted(len(run_ids), 'run')}, {size}", err=True)
 
 
@@ -172,7 +171,7 @@ def import_command(
         raise UserError("FILE", "must name at least one file", fix="See docs/results.md for the formats.")
     how = imported.accelerator(accelerator)
     about = imported.About(imported.variant(overlay, encrypted), how, machine or None)
-    read = [imported.read(Path(file)) for file in files]
+    read = [imported.read(paths.typed(file)) for file in files]
     with Store.open(paths.database()) as store:
         run_ids = imported.store_all(store, read, about)
         comparison.refresh(store, run_ids)

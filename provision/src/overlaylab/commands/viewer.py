@@ -39,12 +39,12 @@ def as_user(
 
     Electron's npm package finds its runtime there by itself. Exit code: COMMAND's.
     """
-    from overlaylab import host_packages, viewer_screen, viewer_start
+    from overlaylab import host_packages, paths, viewer_screen, viewer_start
 
     groups = (host_packages.VIEWER, host_packages.SCREENLESS, *((host_packages.BROWSER,) if browser else ()))
     made = viewer_start.prepare(runtime or None, groups)
     variables = {"ELECTRON_OVERRIDE_DIST_PATH": str(made.folder), "VIEWER_RUNTIME": made.kind}
-    sys.exit(viewer_screen.run(argv, variables, keep, size or viewer_screen.SIZE))
+    sys.exit(viewer_screen.run(argv, variables, keep and paths.typed(keep), size or viewer_screen.SIZE))
 
 
 @command.command()
@@ -64,7 +64,7 @@ def screenshots(runtime: str | None, everything: bool, out: Path | None, scenes:
     node = ["node", "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON"]
     argv = [*node, str(paths.VIEWER / "screenshots" / "take.mts"), "all" if everything else "docs", *scenes]
     variables = {"ELECTRON_OVERRIDE_DIST_PATH": str(made.folder)}
-    sys.exit(viewer_screen.run(argv, variables, out or paths.ROOT / "docs" / "images"))
+    sys.exit(viewer_screen.run(argv, variables, paths.typed(out or paths.ROOT / "docs" / "images")))
 
 
 @command.command()
@@ -90,11 +90,11 @@ def demo(add: str | None, packed: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="The folder to make.")
 def package(runtime: str | None, out: Path | None) -> None:
     """Make a folder with the viewer in it that runs from any place, without node; prints its program."""
-    from overlaylab import viewer_package, viewer_start
+    from overlaylab import paths, viewer_package, viewer_start
     from overlaylab.progress import say
 
     made = viewer_start.prepare(runtime or None)
-    program = viewer_package.package(out or viewer_package.DEFAULT_OUT, made)
+    program = viewer_package.package(paths.typed(out or viewer_package.DEFAULT_OUT), made)
     say(
         f"{viewer_package.size(program.parent) / 1e6:.0f} MB, with Electron {made.version}; copy it where you like"
     )

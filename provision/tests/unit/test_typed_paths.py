@@ -1,0 +1,59 @@
+"""Relative paths count from the folder in which a task was typed, though it runs in the checkout."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from overlaylab import paths
+from overlaylab.store import Store
+
+IPERF3 = Path(__file__).parents[1] / "fixtures" / "iperf3" / "3.12-tcp.out"
+
+
+def test_a_relative_path_counts_from_where_it_was_typed(monkeypatch, tmp_path) -> None:
+    monkeypatch.chdir(paths.ROOT)
+    assert paths.typed("x.json") == Path("x.json")
+    monkeypatch.setenv("OVERLAYLAB_CALLER", str(paths.ROOT))
+    assert paths.typed("x.json") == Path("x.json")
+    monkeypatch.setenv("OVERLAYLAB_CALLER", str(tmp_path))
+    assert paths.typed("x.json") == tmp_path / "x.json"
+    assert paths.typed("/there/x.json") == Path("/there/x.json")
+    monkeypatch.setenv("LAB_DB", "lab.sqlite")
+    assert paths.database() == tmp_path / "lab.sqlite"
+    monkeypatch.delenv("LAB_DB")
+    assert paths.database() == paths.ROOT / "results" / "lab.sqlite"
+    monkeypatch.chdir(tmp_path.parent)  # the command itself, called from elsewhere
+    assert paths.typed("x.json") == Path("x.json")
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+def test_tasks_take_and_make_files_where_they_are_typed(tmp_path) -> None:
+    Store.open(tmp_path / "lab.sqlite").close()
+    (tmp_path / "a.json").write_text(IPERF3.read_text())
+
+    def task(*words: str) -> None:
+        done = subprocess.run(
+            [str(paths.ROOT / "task"), *words], cwd=tmp_path, env=os.environ | {"LAB_DB": "lab.sqlite"},
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+
+    task("results:import", "ACCELERATOR=bare", "--", "a.json")
+    task("results:export", "FORMAT=csv", "OUT=a.csv")
+    task("results:report", "OUT=a.html")
+    assert {path.name for path in tmp_path.iterdir()} == {"lab.sqlite", "a.json", "a.csv", "a.html"}
+    assert (tmp_path / "a.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+def test_go_task_itself_says_where_it_was_typed(tmp_path) -> None:
+    Store.open(tmp_path / "lab.sqlite").close()
+    words = ["task", "--exit-code", "results:export", "FORMAT=json", f"OUT={tmp_path}/a.json"]
+    relative = {"LAB_DB": os.path.relpath(tmp_path / "lab.sqlite", paths.ROOT / "docs")}
+    done = subprocess.run(
+        words, cwd=paths.ROOT / "docs", env=os.environ | relative, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.json").read_text() == "[]\n"
