@@ -6,6 +6,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -15,8 +16,9 @@ from overlaylab import database, paths
 from overlaylab.errors import UserError
 from overlaylab.store import Store
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What makes a spreadsheet run a cell (https://owasp.org/www-community/attacks/CSV_Injection)."""
+FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[=+\-@]")
+"""What makes a spreadsheet run a cell (https://owasp.org/www-community/attacks/CSV_Injection), also behind white space
+and control characters, which one may drop. As in viewer/src/renderer/csv.ts."""
 
 
 def export(store: Store, kind: str, out: str, run_id: str | None = None) -> int:
@@ -44,7 +46,7 @@ def _csv(rows: sqlite3.Cursor, stream: TextIO) -> int:
 
 def harmless(value: object) -> object:
     """A text that a spreadsheet would take for a formula gets a quote before it; numbers stay as they are."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA) else value
+    return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
 
 def _json(rows: sqlite3.Cursor, stream: TextIO) -> int:
