@@ -11,8 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from overlaylab import cluster as clusters
-from overlaylab import design, host, overlays, paths, profile, progress, reassembly, requirements, selection
-from overlaylab.benchmarks import base as benchmarks
+from overlaylab import (
+    design,
+    exchanges,
+    host,
+    overlays,
+    paths,
+    profile,
+    progress,
+    reassembly,
+    requirements,
+    selection,
+)
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
@@ -307,7 +317,8 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
 
     trials: those that are still to come.
     """
-    inside = sum(benchmarks.load(t.tool).duration(t.parameters) for t in trials)
+    zones = {node.name: node.zone for node in planning_inventory(request).nodes}
+    inside = exchanges.expected(trials, request.profile, zones, accelerator)
     between = len({(t.client_node, t.server_node) for t in trials}) or 1
     blocks = {t.block for t in trials}
     waiting = sum(

@@ -73,8 +73,11 @@ class Netperf:
         )
 
     def duration(self, parameters: JSON) -> float:
-        # As on a path of 1 ms that carries 100 Mbit/s.
-        return parameters["transactions"] * (0.001 + 8 * sum(_sizes(parameters)) / 1e8)
+        return self.over(parameters, 0.001, 1e8)
+
+    def over(self, parameters: JSON, round_trip: float, rate: float) -> float:
+        """Seconds on a path of that round trip in s which carries `rate` bit/s."""
+        return parameters["transactions"] * (round_trip + 8 * sum(_sizes(parameters)) / rate)
 
     def timeout(self, parameters: JSON) -> float:
         # A single datagram that is lost stalls UDP_RR for good: it waits for an answer and sends nothing again.
