@@ -69,8 +69,8 @@ export type RequestAnswer<Name extends Channel> = Answer<Requests[Name]["answer"
 /** What preload puts on `window.overlaylab`: named functions, and no way to any other channel. */
 export interface Bridge {
   openFile(path?: string): Promise<Answer<OpenFile | null>>;
-  /** A file that was dropped on the window. */
-  openDropped(file: File): Promise<Answer<OpenFile | null>>;
+  /** A file that was dropped on the window; with its path, to say which of them could not be opened. */
+  openDropped(file: File): Promise<{ path: string; answer: Answer<OpenFile> }>;
   openDemo(): Promise<Answer<OpenFile>>;
   reopenFile(id: string): Promise<Answer<OpenFile>>;
   closeFile(id: string): Promise<Answer<null>>;

@@ -18,7 +18,10 @@ const pathOf = (file: File): string =>
 
 const bridge: Bridge = {
   openFile: (path) => ask("file:open", path === undefined ? {} : { path }),
-  openDropped: async (file) => ask("file:drop", { path: pathOf(file) }),
+  openDropped: async (file) => {
+    const path = pathOf(file);
+    return { path, answer: await ask("file:drop", { path }) };
+  },
   reopenFile: (id) => ask("file:reopen", { id }),
   openDemo: () => ask("file:demo", null),
   closeFile: (id) => ask("file:close", { id }),

@@ -10,7 +10,6 @@ import {
   busy,
   closeFile,
   currentFile,
-  failure,
   file,
   files,
   helpShown,
@@ -22,9 +21,9 @@ import {
 } from "./state";
 import { Banners } from "./ui/banners";
 import { Boundary } from "./ui/boundary";
+import { Failures } from "./ui/failures";
 import { Help } from "./ui/help";
 import { Preferences } from "./ui/preferences";
-import { ProblemBox } from "./ui/problem";
 import { Start } from "./ui/start";
 import { sayUncaught } from "./uncaught";
 import { PAGES } from "./views";
@@ -90,7 +89,7 @@ function App() {
       <SideBar />
       <div class="content">
         <Heading />
-        {failure.value ? <ProblemBox problem={failure.value.problem} path={failure.value.path} /> : null}
+        <Failures />
         {file.value ? <Banners file={file.value} /> : null}
         {busy.value ? (
           <p class="waiting" role="status">
@@ -110,7 +109,11 @@ function App() {
 
 async function dropped(event: DragEvent): Promise<void> {
   event.preventDefault();
-  for (const found of event.dataTransfer?.files ?? []) opened(await bridge.openDropped(found), found.name);
+  // The browser empties its list while the first file is being opened.
+  for (const found of [...(event.dataTransfer?.files ?? [])]) {
+    const { path, answer } = await bridge.openDropped(found);
+    opened(answer, path);
+  }
 }
 
 /** The views that are lists and tables. */

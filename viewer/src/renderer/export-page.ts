@@ -1,8 +1,9 @@
 /** All views as one HTML file that opens without a network: tables as tables, plots as pictures, nothing that runs. */
 import { VIEWS } from "../contract/views";
 import { bridge } from "./bridge";
+import { sayFailed } from "./failures";
 import { plotly } from "./plotly";
-import { busy, failure, file, show, view } from "./state";
+import { busy, file, show, view } from "./state";
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 /** A view that has not settled by then is exported as it stands. */
@@ -32,7 +33,7 @@ export async function exportAll(): Promise<void> {
     kind: "html",
     content: html,
   });
-  if (!saved.ok) failure.value = { path: "", problem: saved.problem };
+  sayFailed(saved);
 }
 
 /** The view's element, once nothing in it is still being read or drawn. */

@@ -1,10 +1,10 @@
 /** What the page knows: open files, the one that is looked at, the view, settings. Everything else is asked for when needed. */
 import { computed, signal } from "@preact/signals";
-import type { Problem } from "../contract/answers";
 import type { OpenFile } from "../contract/files";
 import { DEFAULTS, type Settings } from "../contract/settings";
 import { VIEWS, type ViewId } from "../contract/views";
 import { bridge } from "./bridge";
+import { fail, succeeded } from "./failures";
 
 export const files = signal<OpenFile[]>([]);
 export const currentFile = signal<string | null>(null);
@@ -17,7 +17,6 @@ export const currentTrial = signal<number | null>(null);
 export const helpShown = signal(false);
 /** What is being done that takes a while, in words; null: nothing. */
 export const busy = signal<string | null>(null);
-export const failure = signal<{ path: string; problem: Problem } | null>(null);
 
 export const file = computed(() => files.value.find(({ id }) => id === currentFile.value) ?? null);
 
@@ -59,7 +58,7 @@ export async function openFile(path?: string): Promise<void> {
 }
 
 export function opened(answer: Awaited<ReturnType<typeof bridge.openFile>>, path: string): void {
-  if (!answer.ok) failure.value = { path, problem: answer.problem };
+  if (!answer.ok) fail(path, answer.problem);
   else if (answer.value) add(answer.value);
 }
 
@@ -72,7 +71,7 @@ export function look(id: string | null): void {
 }
 
 export function add(found: OpenFile): void {
-  failure.value = null;
+  succeeded(found.path);
   files.value = [...files.value.filter(({ id }) => id !== found.id), found];
   look(found.id);
 }
@@ -89,9 +88,7 @@ export async function begin(): Promise<void> {
   bridge.on("file:changed", (found) => {
     files.value = files.value.map((each) => (each.id === found.id ? found : each));
   });
-  bridge.on("file:failed", (told) => {
-    failure.value = told;
-  });
+  bridge.on("file:failed", ({ path, problem }) => fail(path, problem));
   bridge.on("command", (told) => {
     if (told.name === "open") void openFile();
     if (told.name === "view") show(told.view);

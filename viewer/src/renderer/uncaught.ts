@@ -1,11 +1,9 @@
 /** Whatever nobody caught is said above the view; the page stays as it is. */
-import { failure } from "./state";
+import { fail } from "./failures";
 import { unexpected } from "./ui/boundary";
 
 export function sayUncaught(): void {
-  const say = (error: unknown) => {
-    failure.value = { path: "", problem: unexpected("Something", error) };
-  };
+  const say = (error: unknown) => fail("", unexpected("Something", error));
   window.addEventListener("error", (event) => {
     // Browsers report a delayed layout observer as an error; nothing is wrong then.
     if (event.error !== null && event.error !== undefined) say(event.error);

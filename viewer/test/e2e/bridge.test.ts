@@ -24,8 +24,11 @@ describe("main answers what the contract says, and nothing else (security/parame
     ["a path that nobody chose", () => window.overlaylab.openFile("/etc/passwd")],
     ["a path that is none", () => window.overlaylab.openFile({ length: 3 } as never)],
     ["a path with an end in it", () => window.overlaylab.openFile("/etc/passwd\0.sqlite")],
-    ["a drop that is none", () => window.overlaylab.openDropped({ path: "/etc/passwd", name: "x" } as never)],
-    ["a drop that a script made", () => window.overlaylab.openDropped(new File(["x"], "/etc/passwd"))],
+    ["a drop that is none", () => window.overlaylab.openDropped({ path: "/etc/passwd" } as never)],
+    [
+      "a drop that a script made",
+      async () => (await window.overlaylab.openDropped(new File(["x"], "/etc/passwd"))).answer,
+    ],
     ["a question that there is not", () => window.overlaylab.query("f1", "constructor" as never, {} as never)],
     ["SQL for a question", () => window.overlaylab.query("f1", "SELECT 1; DROP TABLE _run" as never, {} as never)],
     ["a list for a parameter", () => window.overlaylab.query("f1", "runs", { run: ["a"] } as never)],
@@ -73,7 +76,7 @@ describe("main answers what the contract says, and nothing else (security/parame
       Object.defineProperty(file, "path", { value: "/etc/passwd" });
       return window.overlaylab.openDropped(file);
     });
-    expect(answer).toMatchObject({ ok: true, value: { path } });
+    expect(answer).toMatchObject({ path, answer: { ok: true, value: { path } } });
     await viewer.page.evaluate(() => document.querySelector("#given")?.remove());
   });
 

@@ -30,7 +30,8 @@ export function filesWindow(): void {
     execFileSync("chmod", ["-R", "u+rwX", folder]);
     for (const each of [folder, elsewhere]) rmSync(each, { recursive: true, force: true });
   });
-  afterEach(() => {
+  afterEach(async () => {
+    await dismissAll(viewer.page);
     expect(viewer.errors.splice(0)).toEqual([]);
   });
 }
@@ -50,16 +51,24 @@ export function written(name: string, text: string): string {
   return at(name);
 }
 
-/** As a person does it: the file is let fall on the window. */
-export async function drop(page: Page, path: string): Promise<void> {
+/** What is said above the views stays until the person puts it away. */
+export async function dismissAll(page: Page): Promise<void> {
+  const buttons = page.locator(".failures .problem").getByRole("button", { name: "Dismiss" });
+  while (await buttons.count()) await buttons.first().click();
+}
+
+/** As a person does it: the files are let fall on the window. */
+export async function drop(page: Page, ...paths: string[]): Promise<void> {
   await page.evaluate(() =>
-    document.body.append(Object.assign(document.createElement("input"), { type: "file", id: "dropped", hidden: true })),
+    document.body.append(
+      Object.assign(document.createElement("input"), { type: "file", id: "dropped", multiple: true, hidden: true }),
+    ),
   );
-  await page.setInputFiles("#dropped", path);
+  await page.setInputFiles("#dropped", paths);
   await page.evaluate(() => {
     const input = document.querySelector<HTMLInputElement>("#dropped");
     const dataTransfer = new DataTransfer();
-    dataTransfer.items.add(input?.files?.[0] as File);
+    for (const each of input?.files ?? []) dataTransfer.items.add(each);
     input?.remove();
     document
       .querySelector(".app")

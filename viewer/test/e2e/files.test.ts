@@ -1,6 +1,6 @@
 /** Files that are not right, given to the real window: a message that says what to do, never a blank window, script or hang. */
 import { execFileSync } from "node:child_process";
-import { chmodSync, readdirSync, readFileSync, renameSync, truncateSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, renameSync, rmSync, truncateSync } from "node:fs";
 import { access, constants } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -97,6 +97,38 @@ test("one of this lab's own says nothing; dropped, it is opened", async () => {
   await expect.poll(() => shownFile(viewer.page)).toBe("second.sqlite");
   expect(await viewer.page.isVisible(".banner, .problem")).toBe(false);
   await viewer.page.click('header button:text-is("Close")');
+});
+
+test("a bad file among several is told of over every view, until it is put away", async () => {
+  const { page } = viewer;
+  const told = page.locator(".failures .problem");
+  await drop(
+    page,
+    written("notes.txt", "these are no results"),
+    written("more.txt", "nor these"),
+    make(at("one.sqlite")),
+  );
+  await expect.poll(() => shownFile(page)).toBe("one.sqlite");
+  expect(await told.locator(".path").allTextContents()).toEqual([at("more.txt"), at("notes.txt")]);
+  await page.click('nav button:text-is("Compare")');
+  expect(await told.count()).toBe(2);
+  await page.keyboard.press("Escape");
+  expect(await told.locator(".path").allTextContents()).toEqual([at("notes.txt")]);
+  await told.getByRole("button", { name: "Dismiss" }).click();
+  expect(await told.count()).toBe(0);
+  await page.click('nav button:text-is("Overview")');
+  await page.click('header button:text-is("Close")');
+});
+
+test("what is said of a file goes when that file can be opened, by whatever way", async () => {
+  const { page } = viewer;
+  await drop(page, written("later.sqlite", "not yet"), written("notes.txt", "these are no results"));
+  const told = page.locator(".failures .problem .path");
+  await expect.poll(() => told.allTextContents()).toEqual([at("notes.txt"), at("later.sqlite")]);
+  rmSync(at("later.sqlite"));
+  await withGiven(make(at("later.sqlite")), async () => {
+    expect(await told.allTextContents()).toEqual([at("notes.txt")]);
+  });
 });
 
 test("a file from elsewhere, with more in it than it should have, says both", async () => {

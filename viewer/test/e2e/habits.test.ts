@@ -100,6 +100,29 @@ test("a plot is saved as SVG, PNG and CSV, with its title, and all views as one 
   await viewer.close();
 }, 150_000);
 
+test("an export that cannot be written says so, and the words can be put away", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "compare" } }, async (viewer) => {
+    await settled(viewer);
+    const { page } = viewer;
+    await savesTo(viewer, "/proc/nope/plot.svg");
+    for (const kind of ["SVG", "PNG", "CSV"]) {
+      await page.locator(".chart").first().getByRole("button", { name: kind, exact: true }).click();
+      const told = page.getByRole("alert").filter({ hasText: "/proc/nope/plot.svg could not be written" });
+      await told.waitFor();
+      await told.getByRole("button", { name: "Dismiss" }).click();
+      expect(await page.getByRole("alert").count()).toBe(0);
+    }
+    // What cannot be copied is said too; main is made to answer so.
+    await viewer.app.evaluate(({ ipcMain }) => {
+      ipcMain.removeHandler("text:copy");
+      const problem = { code: "unexpected", title: "The clipboard is out of reach.", advice: "Try again." };
+      ipcMain.handle("text:copy", () => ({ ok: false, problem }));
+    });
+    await page.getByRole("button", { name: "Copy table" }).first().click();
+    await page.getByRole("alert").filter({ hasText: "The clipboard is out of reach." }).waitFor();
+  });
+});
+
 test("help opens and closes by the keyboard; focus comes back", async () => {
   await withViewer({ files: [DEMO] }, async ({ page }) => {
     const help = page.getByRole("button", { name: "Keys and how to read the plots" });

@@ -4,6 +4,7 @@ import { bridge } from "../bridge";
 import { type Figure, plain } from "../charts/figure";
 import { theme, themed } from "../charts/theme";
 import { csv } from "../csv";
+import { sayFailed } from "../failures";
 import { plotly } from "../plotly";
 
 const fileName = (title: string): string =>
@@ -40,7 +41,7 @@ async function picture(figure: Figure, format: "svg" | "png"): Promise<string> {
 export function ExportMenu({ figure }: { figure: Figure }) {
   const save = async (kind: "svg" | "png" | "csv") => {
     const content = kind === "csv" ? csv(figure.grid) : await picture(figure, kind);
-    await bridge.saveExport({ suggestedName: `${fileName(figure.title)}.${kind}`, kind, content });
+    sayFailed(await bridge.saveExport({ suggestedName: `${fileName(figure.title)}.${kind}`, kind, content }));
   };
   return (
     <span class="export" role="group" aria-label="Export this plot">

@@ -1,7 +1,7 @@
 /** A grid of values as a table that can be copied. */
 import { useState } from "preact/hooks";
-import { bridge } from "../bridge";
 import type { Cell, Grid } from "../charts/figure";
+import { copy } from "../clipboard";
 
 /** Rows that are shown at first, and again with each request for more: a page of a hundred thousand takes a minute. */
 const PAGE = 500;
@@ -56,7 +56,7 @@ export function GridTable({ grid, label, onPoint }: { grid: Grid; label: string;
           </button>
         </p>
       ) : null}
-      <button type="button" onClick={() => void bridge.copyText(tabbed(grid))}>
+      <button type="button" onClick={() => void copy(tabbed(grid))}>
         Copy table
       </button>
     </div>

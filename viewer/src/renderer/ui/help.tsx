@@ -11,6 +11,7 @@ const KEYS: [string, string][] = [
   ["Tab, Shift+Tab, Enter, Space", "every control; “Table” at a plot gives its points as rows with a button each"],
   ["Ctrl++, Ctrl+-, Ctrl+0", "larger, smaller, as it was"],
   ["Alt+←, Alt+→", "Evidence: the previous and the next trial of the same kind"],
+  ["Escape", "puts the newest message away"],
   ["F1", "this page"],
 ];
 

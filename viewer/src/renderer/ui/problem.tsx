@@ -1,9 +1,14 @@
 import type { Problem } from "../../contract/answers";
 
-/** Something is wrong: what, and what to do. */
-export function ProblemBox({ problem, path }: { problem: Problem; path?: string }) {
+/** Something is wrong: what, and what to do. onDismiss: for one that stays until it is put away. */
+export function ProblemBox({ problem, path, onDismiss }: { problem: Problem; path?: string; onDismiss?: () => void }) {
   return (
     <div class="problem" role="alert">
+      {onDismiss ? (
+        <button type="button" class="dismiss" onClick={onDismiss}>
+          Dismiss
+        </button>
+      ) : null}
       <strong>{problem.title}</strong>
       {path ? <div class="path">{path}</div> : null}
       <p>{problem.advice}</p>

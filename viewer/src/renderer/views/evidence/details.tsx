@@ -2,8 +2,8 @@
 import type { TrialFacts } from "../../../contract/evidence";
 import type { RunRow } from "../../../contract/overview";
 import { plainLines } from "../../../contract/text";
-import { bridge } from "../../bridge";
 import { clean } from "../../charts/figure";
+import { copy } from "../../clipboard";
 import { fields, list, oneLine, parsed, text } from "../../json";
 import { useQuery } from "../../query";
 import { variantWords } from "../../runs";
@@ -43,7 +43,7 @@ export function TrialDetails({ facts, run }: { facts: TrialFacts; run: RunRow })
         <section aria-label="Command">
           <div class="trial-head">
             <h3>Command</h3>
-            <button type="button" onClick={() => void bridge.copyText(commandLine(argv))}>
+            <button type="button" onClick={() => void copy(commandLine(argv))}>
               Copy
             </button>
           </div>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import type { OutputName } from "../../../contract/evidence";
 import { plainLines } from "../../../contract/text";
-import { bridge } from "../../bridge";
+import { copy } from "../../clipboard";
 import { useQuery } from "../../query";
 import { settings } from "../../state";
 import { ProblemBox } from "../../ui/problem";
@@ -59,7 +59,7 @@ function Part({ trial, output, from, title }: { trial: number; output: OutputNam
         {plainLines(text)}
       </Scroll>
       <p class="tools">
-        <button type="button" onClick={() => void bridge.copyText(text)}>
+        <button type="button" onClick={() => void copy(text)}>
           Copy{from > 0 || rest > 0 ? " this part" : ""}
         </button>
         {rest > 0 && !more ? (

@@ -1,6 +1,6 @@
 /** Where a run came from: everything needed to do it again. Folded, as few ask. */
 import type { RunRow } from "../../../contract/overview";
-import { bridge } from "../../bridge";
+import { copy } from "../../clipboard";
 import { fields, oneLine } from "../../json";
 import { useQuery } from "../../query";
 import { Text } from "../../ui/text";
@@ -50,7 +50,7 @@ export function Provenance({ run }: { run: RunRow }) {
       </table>
       <button
         type="button"
-        onClick={() => void bridge.copyText(facts.map(([name, found]) => `${name}\t${found ?? ""}`).join("\n"))}
+        onClick={() => void copy(facts.map(([name, found]) => `${name}\t${found ?? ""}`).join("\n"))}
       >
         Copy
       </button>

@@ -1,0 +1,6 @@
+import { bridge } from "./bridge";
+import { sayFailed } from "./failures";
+
+export async function copy(text: string): Promise<void> {
+  sayFailed(await bridge.copyText(text));
+}
