@@ -1,16 +1,17 @@
 /** What the page knows: open files, the one that is looked at, the view, settings. Everything else is asked for when needed. */
-import { computed, signal } from "@preact/signals";
+import { batch, computed, signal } from "@preact/signals";
 import type { OpenFile } from "../contract/files";
 import { DEFAULTS, type Settings } from "../contract/settings";
 import { VIEWS, type ViewId } from "../contract/views";
 import { bridge } from "./bridge";
+import { CHOSEN_RUNS, runOf, withRun } from "./chosen-runs";
 import { fail, succeeded } from "./failures";
 
 export const files = signal<OpenFile[]>([]);
 export const currentFile = signal<string | null>(null);
 export const settings = signal<Settings>(DEFAULTS);
 export const view = signal<ViewId>("overview");
-/** The run that the views show; null: the newest. */
+/** The run that the views show; null, or one that is not there any more: the newest. */
 export const currentRun = signal<string | null>(null);
 /** The trial whose evidence is shown. */
 export const currentTrial = signal<number | null>(null);
@@ -62,12 +63,32 @@ export function opened(answer: Awaited<ReturnType<typeof bridge.openFile>>, path
   else if (answer.value) add(answer.value);
 }
 
-/** Runs and trials are of one file: another file begins with its newest run. */
+/** Runs and trials are of one file: another file begins with the run that was chosen in it last. */
 export function look(id: string | null): void {
   if (currentFile.value === id) return;
-  currentFile.value = id;
-  currentRun.value = null;
-  currentTrial.value = null;
+  batch(() => {
+    currentFile.value = id;
+    currentRun.value = chosenBefore();
+    currentTrial.value = null;
+  });
+}
+
+const chosenBefore = (): string | null =>
+  file.value ? runOf(settings.value.filters[CHOSEN_RUNS], file.value.path) : null;
+
+/** What a person chose is there after a restart; what a view merely came to show is not. */
+export function chooseRun(run: string): void {
+  currentRun.value = run;
+  const path = file.value?.path;
+  if (path !== undefined) keepFilter(CHOSEN_RUNS, withRun(settings.value.filters[CHOSEN_RUNS], path, run));
+}
+
+/** A run of any open file. */
+export function lookAt(id: string, run: string): void {
+  batch(() => {
+    look(id);
+    chooseRun(run);
+  });
 }
 
 export function add(found: OpenFile): void {
@@ -100,6 +121,8 @@ export async function begin(): Promise<void> {
     settings.value = kept.value;
     const found = VIEWS.find(({ id }) => id === kept.value.view);
     if (found) view.value = found.id;
+    // A file that was opened before its settings were there.
+    currentRun.value ??= chosenBefore();
   }
   const open = await bridge.openFiles();
   if (open.ok) open.value.forEach(add);

@@ -4,7 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VIEWS } from "../../src/contract/views";
+import { make, RUN_ID } from "../make";
 import { launch, VIEWER, type Viewer, withViewer } from "./launch";
+import { choose, opened } from "./steps";
 
 const DEMO = join(VIEWER, "dist", "demo.sqlite");
 
@@ -65,6 +67,30 @@ test("settings and the view survive a restart", async () => {
   expect(await second.page.evaluate(() => document.documentElement.dataset.theme)).toBe("dark");
   expect(await second.page.locator('nav [aria-current="page"]').textContent()).toBe("Compare");
   await second.close();
+});
+
+test("the chosen run survives a restart, each file's own; where it is gone, the newest is shown", async () => {
+  const userData = mkdtempSync(join(folder, "runs-"));
+  const other = make(join(folder, "other.sqlite"));
+  const shown = ({ page }: Viewer) => page.getByRole("combobox", { name: "Run", exact: true }).inputValue();
+  await withViewer({ files: [other, DEMO], userData, settings: { view: "compare" } }, async (viewer) => {
+    await choose(viewer.page, "Run", "2026-11-21 22:41");
+  });
+  const kept = JSON.parse(readFileSync(join(userData, "settings.json"), "utf8")) as {
+    filters: { "chosen-runs": { path: string; run: string }[] };
+  };
+  expect(kept.filters["chosen-runs"]).toEqual([{ path: DEMO, run: "20261121T224109Z-43a8" }]);
+  await withViewer({ files: [other, DEMO], userData }, async (viewer) => {
+    await opened(viewer.page);
+    await expect.poll(() => shown(viewer)).toBe("20261121T224109Z-43a8");
+    await viewer.page.getByLabel("File", { exact: true }).selectOption("other.sqlite");
+    await expect.poll(() => shown(viewer)).toBe(RUN_ID);
+  });
+  kept.filters["chosen-runs"] = [{ path: DEMO, run: "gone" }];
+  await withViewer({ files: [DEMO], userData, settings: kept }, async (viewer) => {
+    await opened(viewer.page);
+    expect(await shown(viewer)).toBe("20261122T075502Z-2c2f");
+  });
 });
 
 test("a plot is saved as SVG, PNG and CSV, with its title, and all views as one page that runs nothing", async () => {

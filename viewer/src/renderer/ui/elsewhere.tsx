@@ -2,7 +2,7 @@
 import type { RunRow } from "../../contract/overview";
 import { useQuery } from "../query";
 import { runTitle } from "../run-words";
-import { currentRun } from "../state";
+import { chooseRun } from "../state";
 
 const MOST = 5;
 
@@ -21,7 +21,7 @@ export function ElsewhereMeasured({ question, empty }: { question: "load_runs" |
           <ul>
             {found.slice(0, MOST).map((run) => (
               <li key={run.run_id}>
-                <button type="button" class="link" onClick={() => (currentRun.value = run.run_id)}>
+                <button type="button" class="link" onClick={() => chooseRun(run.run_id)}>
                   {runTitle(run)}
                 </button>
               </li>

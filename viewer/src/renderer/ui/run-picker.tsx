@@ -2,7 +2,7 @@
 import type { RunRow } from "../../contract/overview";
 import { type Asked, useQuery } from "../query";
 import { runTitle, runWords } from "../run-words";
-import { currentRun } from "../state";
+import { chooseRun, currentRun } from "../state";
 import { Rows } from "./asked";
 
 /** Runs come newest first. One that was interrupted before its first trial has nothing to show. */
@@ -24,7 +24,7 @@ export function RunPicker() {
         <div class="run-picker">
           <label>
             Run{" "}
-            <select value={run?.run_id ?? ""} onChange={(event) => (currentRun.value = event.currentTarget.value)}>
+            <select value={run?.run_id ?? ""} onChange={(event) => chooseRun(event.currentTarget.value)}>
               {rows.map((each) => (
                 <option value={each.run_id} key={each.run_id}>
                   {runTitle(each)}

@@ -3,7 +3,7 @@ import type { RunRow } from "../../contract/overview";
 import { useNow } from "../now";
 import { useQuery } from "../query";
 import { groupOf, mayBeKilled, tierWords, variantsOf, variantWords } from "../runs";
-import { currentRun, filterOf, keepFilter } from "../state";
+import { chooseRun, currentRun, filterOf, keepFilter } from "../state";
 import { Rows } from "../ui/asked";
 import { RunDetails } from "./overview/details";
 import { RunsTable } from "./overview/runs-table";
@@ -71,12 +71,7 @@ function Found({ runs }: { runs: RunRow[] }) {
         </div>
       ) : null}
       {shown.length ? (
-        <RunsTable
-          runs={shown}
-          now={now}
-          chosen={chosen?.run_id ?? null}
-          onChoose={(run) => (currentRun.value = run.run_id)}
-        />
+        <RunsTable runs={shown} now={now} chosen={chosen?.run_id ?? null} onChoose={(run) => chooseRun(run.run_id)} />
       ) : (
         <p class="empty">No run matches. Take a word away.</p>
       )}

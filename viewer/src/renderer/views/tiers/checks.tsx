@@ -4,7 +4,7 @@ import type { TierCheckRow } from "../../../contract/tiers";
 import { clean } from "../../charts/figure";
 import { isBound, measuredOverDeclared, tierChecks, verdictWords } from "../../charts/tier-checks";
 import { useQuery } from "../../query";
-import { currentRun, filterOf, keepFilter, settings, show } from "../../state";
+import { chooseRun, filterOf, keepFilter, settings, show } from "../../state";
 import { mostChecked, newest, nodesOf } from "../../tiers";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
@@ -97,7 +97,7 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
           figure={figure}
           height={Math.max(220, 100 + part.length * 20)}
           onPoint={(run) => {
-            currentRun.value = String(run);
+            chooseRun(String(run));
             show("overview");
           }}
         />

@@ -6,7 +6,7 @@ import { clean } from "../../charts/figure";
 import { publishedOf } from "../../published";
 import { useQuery } from "../../query";
 import { variantWords } from "../../runs";
-import { currentRun, filterOf, keepFilter, show } from "../../state";
+import { chooseRun, filterOf, keepFilter, show } from "../../state";
 import { nodesOf } from "../../tiers";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
@@ -64,7 +64,7 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
         figure={figure}
         height={Math.max(240, 110 + shown.length * 40)}
         onPoint={(run) => {
-          currentRun.value = String(run);
+          chooseRun(String(run));
           show("compare");
         }}
       />
