@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VIEWER, withViewer } from "./launch";
+import { choose, settled } from "./steps";
 
 const DEMO = join(VIEWER, "dist", "demo.sqlite");
 /** Weave's fastdp on aws-t2.medium, at an overlay MTU of 1410 and of 8950; sleeve on azure-a1, twice. */
@@ -63,6 +64,19 @@ test("runs of two files, one of them on another profile: a warning, and no verdi
     await page.getByRole("button", { name: "Evidence", exact: true }).nth(8).click();
     await page.locator('main[aria-label="Evidence"]').waitFor();
     expect(await page.getByLabel("File", { exact: true }).locator("option:checked").innerText()).toBe("other.sqlite");
+  });
+});
+
+test("runs that share no overlay: said so, with no empty plot", async () => {
+  const settings = held([DEMO, "20261122T010819Z-ec5c"], [DEMO, "20261121T224109Z-43a8"]);
+  await withViewer({ files: [DEMO], settings }, async ({ page }) => {
+    await page.getByText("These runs share no overlay.").waitFor();
+    await settled(page);
+    expect(await page.locator("main .plot, main table").count()).toBe(0);
+    // Counts are no ratios: there the hosts themselves can be seen.
+    await choose(page, "What", "retransmits");
+    await page.getByText("These runs share no overlay.").waitFor();
+    expect(await page.locator("main .plot").count()).toBe(1);
   });
 });
 

@@ -6,7 +6,7 @@ import { type Against, changeWords, differences, sideBySide } from "../../src/re
 import { compare, pairsOf, series, type Variant, worded } from "../../src/renderer/two-runs/compare";
 import { changed, changedMtus, hindrances, rulesOf } from "../../src/renderer/two-runs/hindrances";
 import { median, type Series, shift, shiftRank } from "../../src/renderer/two-runs/mann-whitney";
-import { bothOf } from "../../src/renderer/two-runs/variants";
+import { bothOf, overlaysOf } from "../../src/renderer/two-runs/variants";
 import { asText, UNITS } from "./golden";
 import python from "./golden/two-runs.json";
 import recorded from "./rows/two-runs.json";
@@ -60,6 +60,14 @@ describe("two series", () => {
 });
 
 describe("two runs", () => {
+  test("runs that share only the host share no overlay", () => {
+    const of = (overlay: string) => ({
+      variants: JSON.stringify(["host", overlay].map((name) => ({ overlay: name, mode: null, encrypted: false }))),
+    });
+    expect(overlaysOf(bothOf([of("weave"), of("macvlan")]))).toEqual([]);
+    expect(overlaysOf(bothOf([of("weave"), of("weave")]))).toEqual([{ overlay: "weave", mode: null, encrypted: 0 }]);
+  });
+
   test.each((python.cases as unknown as Case[]).map((each) => [each.name, each] as const))("%s", (_, {
     runs,
     tables,

@@ -3,10 +3,10 @@ import { useMemo } from "preact/hooks";
 import type { RunTableRow, RunValueRow } from "../../../contract/two-runs";
 import { clean } from "../../charts/figure";
 import { type Against, changesOf, differences, sideBySide, whatOf } from "../../charts/two-runs";
-import { currentFile, currentRun, settings, showTrial } from "../../state";
+import { lookAt, settings, showTrial } from "../../state";
 import { changedMtus, hindrances, rulesOf } from "../../two-runs/hindrances";
 import { useMany } from "../../two-runs/many";
-import { bothOf } from "../../two-runs/variants";
+import { bothOf, overlaysOf } from "../../two-runs/variants";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice } from "../../ui/choice";
@@ -122,21 +122,14 @@ function Drawn({ chosen, table, values }: { chosen: Chosen[]; table: RunTableRow
   const height = Math.max(220, 120 + variants.length * (18 + 16 * chosen.length));
   const open = (point: unknown): void => {
     const { file, run, trial } = point as Behind;
-    currentFile.value = file;
-    currentRun.value = run;
+    lookAt(file, run);
     showTrial(trial);
   };
   const mtus = chosen.slice(1).flatMap((other, at) => {
     const found = changedMtus(values[0] ?? [], values[at + 1] ?? []);
     return found.length ? [`${between(chosen, other)}: ${clean(found.join("; "), 600)}.`] : [];
   });
-  if (variants.length === 0)
-    return (
-      <>
-        <p class="empty">These runs share no overlay.</p>
-        <Hosts chosen={chosen} values={values} table={table} />
-      </>
-    );
+  const overlays = overlaysOf(variants);
   return (
     <>
       {mtus.map((words) => (
@@ -147,11 +140,13 @@ function Drawn({ chosen, table, values }: { chosen: Chosen[]; table: RunTableRow
       {against.some(({ changes }) => changes.some(({ estimate }) => estimate !== null)) ? (
         <Chart figure={moved} height={height} />
       ) : (
-        <p class="empty">No overlay that these runs share has a value in both.</p>
+        <p class="empty">
+          {overlays.length ? "No overlay that these runs share has a value in both." : "These runs share no overlay."}
+        </p>
       )}
-      <Differences against={against} table={table} />
+      {overlays.length ? <Differences against={against} table={table} /> : null}
       <Hosts chosen={chosen} values={values} table={table} />
-      <Chart figure={all} height={height} onPoint={open} />
+      {all.grid.rows.length ? <Chart figure={all} height={height} onPoint={open} /> : null}
     </>
   );
 }
