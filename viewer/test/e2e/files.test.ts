@@ -21,6 +21,7 @@ import {
   written,
 } from "./files-window";
 import { withViewer } from "./launch";
+import { goTo } from "./steps";
 
 filesWindow();
 
@@ -234,6 +235,37 @@ test("gaps and infinite numbers are no reason to fall", async () => {
       expect(await page.isVisible(".problem")).toBe(false);
     });
   }
+});
+
+test.each([
+  ["void", "all 8 trials are void", "8 withdrawn (void)"],
+  ["failed", "all 8 trials failed", "8 failed"],
+])("a run whose trials are all %s says that in every view, and leads to why", async (status, words, named) => {
+  const path = edited(
+    `all-${status}.sqlite`,
+    `UPDATE _trial SET tool = 'netperf'; UPDATE _trial SET status = '${status}', reason = 'it broke' WHERE status <> 'planned';
+     DELETE FROM _comparison; DELETE FROM _comparison_made`,
+  );
+  await withGiven(path, async (page) => {
+    for (const title of ["Overview", "Compare", "Latency", "Time"]) {
+      await goTo(page, title);
+      const said = page.locator("main .empty", { hasText: words });
+      expect(await said.count(), title).toBe(1);
+      const all = await page.locator("main").innerText();
+      expect(all).not.toMatch(
+        /percentiles only|one value for the whole|no block of it has ended|no block was finished/,
+      );
+      if (["Latency", "Time"].includes(title)) expect(all).toContain(`Not drawn: ${named}`);
+      await said.getByRole("button", { name: "Evidence" }).click();
+      await page.locator('main[aria-label="Evidence"]').waitFor();
+    }
+    await goTo(page, "Runs side by side");
+    const said = page.locator("main .empty", { hasText: words });
+    expect(await page.textContent("main")).toContain("Only one run that is open has a trial that holds.");
+    await said.getByRole("button", { name: "Evidence" }).click();
+    await page.getByText("it broke").first().waitFor();
+    await goTo(page, "Overview");
+  });
 });
 
 test("a text that has to be JSON and is none gives a message", async () => {

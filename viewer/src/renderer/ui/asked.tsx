@@ -9,7 +9,8 @@ export function Rows<Row>({
   children,
 }: {
   asked: Asked<Row>;
-  empty: string;
+  /** A text, or a whole element. */
+  empty: ComponentChildren;
   children: (rows: Row[]) => ComponentChildren;
 }) {
   if (asked.state === "waiting")
@@ -19,5 +20,6 @@ export function Rows<Row>({
       </p>
     );
   if (asked.state === "failed") return <ProblemBox problem={asked.problem} />;
-  return asked.rows.length === 0 ? <p class="empty">{empty}</p> : children(asked.rows);
+  if (asked.rows.length > 0) return children(asked.rows);
+  return typeof empty === "string" ? <p class="empty">{empty}</p> : empty;
 }

@@ -9,12 +9,14 @@ import { blocksOf, type Latency, latencyOf, panelsOf } from "../charts/latency-p
 import { sizesFigure } from "../charts/latency-size";
 import { valuesFigure } from "../charts/latency-values";
 import { heightFor, MANY } from "../charts/panels";
+import { countsOfTrials } from "../lost";
 import { useQuery } from "../query";
 import { filterOf, keepFilter, settings, showTrial } from "../state";
 import { Rows } from "../ui/asked";
 import { Chart } from "../ui/chart";
 import { Choices } from "../ui/choices";
 import { ElsewhereMeasured } from "../ui/elsewhere";
+import { Lost } from "../ui/lost";
 import { RunPicker, useRun } from "../ui/run-picker";
 import { Unusable } from "../ui/unusable";
 
@@ -115,24 +117,32 @@ function Plots({ run, latency, quantiles, bins }: Shown) {
     ];
   }, [run, latency, quantiles, bins, units.rateUnit, units.timeUnit]);
   const openTrial = (trial: unknown) => showTrial(trial as number);
+  // Where nothing was measured, nothing can be said of how.
+  if (!figures.length)
+    return (
+      <Lost
+        counts={countsOfTrials(ofSize(latency))}
+        of="this choice"
+        otherwise="No trial of this choice gave a value."
+      />
+    );
   return (
     <>
       <p class="quiet">{wordsOf(latency, blocks, single)}</p>
-      {figures.length ? (
-        figures.map((figure, at) => (
-          <Chart
-            key={at}
-            figure={figure}
-            onPoint={openTrial}
-            height={single ? heightFor(names, 230, 24) : heightFor(names > MANY ? names : 0, 380, 21)}
-          />
-        ))
-      ) : (
-        <p class="empty">No trial of this choice gave a value.</p>
-      )}
+      {figures.map((figure, at) => (
+        <Chart
+          key={at}
+          figure={figure}
+          onPoint={openTrial}
+          height={single ? heightFor(names, 230, 24) : heightFor(names > MANY ? names : 0, 380, 21)}
+        />
+      ))}
     </>
   );
 }
+
+const ofSize = ({ rows, size }: Latency): LatencyTrial[] =>
+  rows.filter((row) => size === "" || String(row.size ?? "") === size);
 
 function wordsOf({ probe, sizes }: Latency, blocks: number, single: boolean): string {
   return [

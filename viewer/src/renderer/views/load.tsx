@@ -4,15 +4,17 @@ import type { LoadMedian, LoadTrial } from "../../contract/load";
 import type { RunRow } from "../../contract/overview";
 import { loadFigure } from "../charts/load";
 import { highestFigure } from "../charts/load-highest";
-import { contradicts, isOff, loadOf, OFF } from "../charts/load-points";
+import { contradicts, isOff, type Load, loadOf, OFF } from "../charts/load-points";
 import type { LossScale } from "../charts/loss-axis";
 import { heightFor, MANY } from "../charts/panels";
+import { countsOfTrials } from "../lost";
 import { useQuery } from "../query";
 import { filterOf, keepFilter, settings, showTrial } from "../state";
 import { Rows } from "../ui/asked";
 import { Chart } from "../ui/chart";
 import { Choices } from "../ui/choices";
 import { ElsewhereMeasured } from "../ui/elsewhere";
+import { Lost } from "../ui/lost";
 import { RunPicker, useRun } from "../ui/run-picker";
 import { Unusable } from "../ui/unusable";
 import { scaleOf, withUnit } from "../units";
@@ -81,10 +83,8 @@ function Plots({ run, trials, medians }: { run: RunRow; trials: LoadTrial[]; med
       ...(load.against === "load" ? [highestFigure(load, { normalised, share: kept.share, units })] : []),
     ];
   }, [load, normalised, kept.rateAxis, kept.lossScale, kept.share, units.rateUnit, units.timeUnit]);
-  const short = load.rows.filter(contradicts).length;
   const names = load.series.length;
   const openTrial = (trial: unknown) => showTrial(trial as number);
-  const off = load.rows.filter(isOff).length;
   return (
     <>
       <div class="filters">
@@ -144,24 +144,7 @@ function Plots({ run, trials, medians }: { run: RunRow; trials: LoadTrial[]; med
           </>
         )}
       </div>
-      <p class="quiet">
-        {load.of}.{" "}
-        {load.blocks === 1
-          ? "One block: each dot is the only value."
-          : "A dot is a block; lines go through the medians of blocks."}
-        {off
-          ? ` Hollow dots: what was really offered is more than ${OFF * 100} % off what was asked for (${off} of ${load.rows.length} trials); the sender could not, or would not, keep to it.`
-          : ""}
-        {short
-          ? ` In ${short} trials less arrived than their loss says: tools count no loss after the last datagram that came. Such a load counts as not carried.`
-          : ""}
-        {normalised
-          ? " Loss is a share and may be zero, so its difference to the host's is shown, without a median. Ratios are of the same load asked for: where dots are hollow, what was offered may differ too. Bars are intervals, from six blocks on."
-          : load.against === "load"
-            ? " The dotted line is where everything offered arrives."
-            : ""}
-        {load.series.every((series) => series.medians.size === 0) ? " No block has ended yet: no medians." : ""}
-      </p>
+      {load.series.length ? <Words load={load} normalised={normalised} /> : null}
       {load.series.length ? (
         <div class={names > MANY ? "" : "chart-pairs"}>
           {figures.map((figure, at) => (
@@ -174,9 +157,35 @@ function Plots({ run, trials, medians }: { run: RunRow; trials: LoadTrial[]; med
           ))}
         </div>
       ) : (
-        <p class="empty">No trial of this choice gave a value.</p>
+        <Lost counts={countsOfTrials(load.rows)} of="this choice" otherwise="No trial of this choice gave a value." />
       )}
       <Unusable trials={load.rows} />
     </>
+  );
+}
+
+/** How to read the plots, and what qualifies them. */
+function Words({ load, normalised }: { load: Load & { rows: LoadTrial[] }; normalised: boolean }) {
+  const short = load.rows.filter(contradicts).length;
+  const off = load.rows.filter(isOff).length;
+  return (
+    <p class="quiet">
+      {load.of}.{" "}
+      {load.blocks === 1
+        ? "One block: each dot is the only value."
+        : "A dot is a block; lines go through the medians of blocks."}
+      {off
+        ? ` Hollow dots: what was really offered is more than ${OFF * 100} % off what was asked for (${off} of ${load.rows.length} trials); the sender could not, or would not, keep to it.`
+        : ""}
+      {short
+        ? ` In ${short} trials less arrived than their loss says: tools count no loss after the last datagram that came. Such a load counts as not carried.`
+        : ""}
+      {normalised
+        ? " Loss is a share and may be zero, so its difference to the host's is shown, without a median. Ratios are of the same load asked for: where dots are hollow, what was offered may differ too. Bars are intervals, from six blocks on."
+        : load.against === "load"
+          ? " The dotted line is where everything offered arrives."
+          : ""}
+      {load.series.every((series) => series.medians.size === 0) ? " No block has ended yet: no medians." : ""}
+    </p>
   );
 }

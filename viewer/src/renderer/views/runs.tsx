@@ -2,11 +2,13 @@
 import type { OpenFile } from "../../contract/files";
 import type { RunRow } from "../../contract/overview";
 import { clean } from "../charts/figure";
+import { countsOf, lostWords } from "../lost";
 import { runTitle } from "../run-words";
-import { files, filterOf, keepFilter } from "../state";
+import { files, filterOf, keepFilter, lookAt, show } from "../state";
 import { hindrances } from "../two-runs/hindrances";
 import { useMany } from "../two-runs/many";
 import { Rows } from "../ui/asked";
+import { Lost } from "../ui/lost";
 import { Compared } from "./runs/compared";
 
 /** A run of an open file. */
@@ -47,11 +49,27 @@ export function RunsSideBySide() {
           const all = found.flatMap((rows, at) =>
             rows.flatMap((run): Chosen[] => (open[at] && run.trials_ok > 0 ? [{ of: open[at], run }] : [])),
           );
+          const none = found.flatMap((rows, at) =>
+            rows.flatMap((run): Chosen[] => (open[at] && lostWords(countsOf(run)) ? [{ of: open[at], run }] : [])),
+          );
           return all.length < 2 ? (
-            <p class="empty">
-              {all.length === 0 ? "No run that is open holds a trial." : "Only one run that is open holds trials."}{" "}
-              Measure another, or open another results database beside this one: File, Open.
-            </p>
+            <>
+              <p class="empty">
+                {all.length ? "Only one run" : "No run"} that is open has a trial that holds. Measure another, or open
+                another results database beside this one: File, Open.
+              </p>
+              {none.map((each) => (
+                <Lost
+                  key={keyOf(each)}
+                  counts={countsOf(each.run)}
+                  of={runTitle(each.run)}
+                  onEvidence={() => {
+                    lookAt(each.of.id, each.run.run_id);
+                    show("evidence");
+                  }}
+                />
+              ))}
+            </>
           ) : (
             <Pick all={all} />
           );

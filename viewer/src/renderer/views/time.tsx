@@ -1,11 +1,15 @@
 /** What happened within trials: rates and latencies over the time since each trial's start, overlays aligned. */
+import type { TrialRow } from "../../contract/evidence";
 import type { RunRow } from "../../contract/overview";
 import type { TimeBenchmarkRow, TimeTrialRow } from "../../contract/time";
+import { countsOf } from "../lost";
 import { useQuery } from "../query";
 import { variantsOf, variantWords } from "../runs";
 import { filterOf, keepFilter } from "../state";
 import { Rows } from "../ui/asked";
+import { Lost } from "../ui/lost";
 import { RunPicker, useRun } from "../ui/run-picker";
+import { Unusable } from "../ui/unusable";
 import { TimePanels } from "./time/panels";
 
 export interface TimeChoice {
@@ -26,20 +30,32 @@ export function Time() {
     <>
       <h2>Time</h2>
       <RunPicker />
-      {run ? <OfRun key={run.run_id} run={run} /> : <p class="empty">This file holds no run yet.</p>}
+      {run ? <OfRun key={run.run_id} run={run} /> : null}
     </>
   );
 }
 
-const keyOf = (row: TimeBenchmarkRow): string =>
+type Placed = Pick<TimeBenchmarkRow, "benchmark" | "placement" | "direction" | "client_node" | "server_node">;
+
+const keyOf = (row: Placed): string =>
   [row.benchmark, row.placement, row.direction, row.client_node, row.server_node].join(" ");
 
 function OfRun({ run }: { run: RunRow }) {
   const asked = useQuery("time_benchmarks", { run: run.run_id });
+  const empty = run.trials_ok
+    ? "No trial of this run that holds was measured in intervals: its tools gave one value for the whole trial."
+    : run.trials_planned
+      ? "No trial of this run has ended yet."
+      : "This run has no trials: it checked a profile.";
   return (
     <Rows
       asked={asked}
-      empty="No trial of this run that holds was measured in intervals: its tools gave one value for the whole trial."
+      empty={
+        <>
+          <Lost counts={countsOf(run)} of="this run" otherwise={empty} />
+          <NotDrawn run={run} benchmark={null} />
+        </>
+      }
     >
       {(rows) => {
         const chosen = rows.find((row) => keyOf(row) === filterOf("time", OTHERWISE).benchmark) ?? rows[0];
@@ -58,12 +74,32 @@ function OfRun({ run }: { run: RunRow }) {
               </div>
             ) : null}
             <OfBenchmark key={keyOf(chosen)} run={run} benchmark={chosen} what={placed(chosen, rows)} />
+            <NotDrawn run={run} benchmark={chosen} />
           </>
         ) : null;
       }}
     </Rows>
   );
 }
+
+/**
+ * Trials of the benchmark that are no line; and those of benchmarks of which no trial holds, which are not offered: nobody
+ * knows whether they would have been measured in intervals.
+ */
+function NotDrawn({ run, benchmark }: { run: RunRow; benchmark: TimeBenchmarkRow | null }) {
+  const lost = run.trials_failed + run.trials_void > 0;
+  const trials = useQuery("trials", lost ? { run: run.run_id, status: null, variant: null, benchmark: null } : null);
+  const kinds = useQuery("trial_kinds", lost ? { run: run.run_id } : null);
+  const holding = new Set((kinds.rows ?? []).flatMap((row) => (row.status === "ok" ? [row.benchmark] : [])));
+  const own = (row: TrialRow): boolean =>
+    !holding.has(row.benchmark) || (benchmark !== null && keyOf(row) === keyOf(benchmark));
+  return kinds.state === "ready" ? (
+    <Unusable trials={(trials.rows ?? []).filter(isLost).filter((row) => !row.warmup && own(row))} />
+  ) : null;
+}
+
+const isLost = (row: TrialRow): row is TrialRow & { status: "failed" | "void" } =>
+  row.status === "failed" || row.status === "void";
 
 /** The benchmark, and of its place what distinguishes it from others. */
 function placed(row: TimeBenchmarkRow, rows: TimeBenchmarkRow[]): string {

@@ -8,6 +8,7 @@ import { summaryTable } from "../../charts/compare/table";
 import { clean } from "../../charts/figure";
 import { metricWords } from "../../charts/time";
 import { list, parsed, text } from "../../json";
+import { countsOf } from "../../lost";
 import { type Asked, useQuery } from "../../query";
 import { tierWords } from "../../runs";
 import { settings, showTrial } from "../../state";
@@ -15,6 +16,7 @@ import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice, still } from "../../ui/choice";
 import { GridTable } from "../../ui/grid-table";
+import { Lost } from "../../ui/lost";
 import { Overlays, Switch } from "./choices";
 import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
 import { keyOf, parametersOf } from "./keys";
@@ -26,7 +28,7 @@ export function OneRun({ run }: { run: RunRow }) {
     ? "Nothing of this run can be compared yet: no block of it has ended, or the file is of before comparisons were kept (./task results:refresh makes them)."
     : "This run checked a profile and compared no overlays. Its checks are under Tiers.";
   return (
-    <Rows asked={tables} empty={empty}>
+    <Rows asked={tables} empty={<Lost counts={countsOf(run)} of="this run" otherwise={empty} />}>
       {(rows) => <Chosen run={run} tables={rows} />}
     </Rows>
   );

@@ -2,10 +2,12 @@
 import type { CheckRow, RunRow, TroubleRow, VerdictRow } from "../../../contract/overview";
 import { VIEWS, type ViewId } from "../../../contract/views";
 import { clean } from "../../charts/figure";
+import { countsOf } from "../../lost";
 import { useQuery } from "../../query";
 import { ACCELERATORS, stateAdvice, tierWords, variantWords, verdictSentence } from "../../runs";
 import { settings, show, showTrial } from "../../state";
 import { Rows } from "../../ui/asked";
+import { Lost } from "../../ui/lost";
 import { Scroll } from "../../ui/scroll";
 import { Text } from "../../ui/text";
 import { scaleOf, time, withUnit } from "../../units";
@@ -57,9 +59,15 @@ function Verdicts({ run }: { run: RunRow }) {
     <Rows
       asked={asked}
       empty={
-        run.state === "running"
-          ? "No block is finished yet."
-          : "There is no comparison: no block was finished, or ./task results:refresh has yet to make it."
+        <Lost
+          counts={countsOf(run)}
+          of="this run"
+          otherwise={
+            run.state === "running"
+              ? "No block is finished yet."
+              : "There is no comparison: no block was finished, or ./task results:refresh has yet to make it."
+          }
+        />
       }
     >
       {(rows) => <Verdict rows={rows} />}
