@@ -21,7 +21,7 @@ import {
   written,
 } from "./files-window";
 import { withViewer } from "./launch";
-import { goTo } from "./steps";
+import { goTo, settled } from "./steps";
 
 filesWindow();
 
@@ -206,6 +206,22 @@ test("no text of a file becomes markup or a script, and none is in the way", asy
     expect(found).toEqual([]);
     expect(await page.evaluate(() => "spoiled" in window)).toBe(false);
     expect(await page.$$eval("main img, main script, main iframe, body > img", (all) => all.length)).toBe(0);
+  });
+});
+
+test("a text without a space to break at makes no view wider than the window", async () => {
+  const db = empty(at("unbroken.sqlite"));
+  const text = "unbroken".repeat(300);
+  for (const run of ["run1", "run2"]) fill(db, { ...ORDINARY, text }, run);
+  db.close();
+  await withGiven(at("unbroken.sqlite"), async (page) => {
+    const tooWide: string[] = [];
+    await seeAllViews(page, async (title) => {
+      await settled(page);
+      const over = await page.$$eval(".content, main", (all) => all.map((each) => each.scrollWidth - each.clientWidth));
+      if (Math.max(...over) > 0) tooWide.push(`${title}: ${over}`);
+    });
+    expect(tooWide).toEqual([]);
   });
 });
 
