@@ -1,8 +1,8 @@
 /** All views as one HTML file that opens without a network: tables as tables, plots as pictures, nothing that runs. */
 import { VIEWS } from "../contract/views";
 import { bridge } from "./bridge";
+import { snapshot } from "./export-snapshot";
 import { sayFailed } from "./failures";
-import { plotly } from "./plotly";
 import { busy, file, show, view } from "./state";
 
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
@@ -27,7 +27,7 @@ export async function exportAll(): Promise<void> {
   }
   const about = await bridge.about();
   const made = `overlaylab ${about.ok ? `${about.value.version} (${about.value.build})` : ""}`;
-  const html = page(open.name, made, await style(), parts);
+  const html = page(open.name, made, await style(), [...(await banners()), ...parts]);
   const saved = await bridge.saveExport({
     suggestedName: `${open.name.replace(/\.[^.]*$/, "")}.html`,
     kind: "html",
@@ -53,34 +53,13 @@ function settled(): Promise<HTMLElement> {
   });
 }
 
-/** The element's HTML without its controls; plots become pictures. */
-async function snapshot(main: HTMLElement): Promise<string> {
-  const copy = main.cloneNode(true) as HTMLElement;
-  const drawn = main.querySelectorAll<HTMLElement>(".plot");
-  const places = copy.querySelectorAll<HTMLElement>(".plot");
-  for (const [at, plot] of drawn.entries()) {
-    if (!plot.hasAttribute("data-drawn")) continue;
-    const image = document.createElement("img");
-    image.src = await (await plotly()).toImage(plot as never, {
-      format: "svg",
-      width: plot.clientWidth || 1000,
-      height: plot.clientHeight || 420,
-    });
-    image.alt = plot.getAttribute("aria-label") ?? "";
-    places[at]?.replaceWith(image);
-  }
-  // A clone does not know what is selected.
-  const selects = main.querySelectorAll("select");
-  for (const [at, control] of [...copy.querySelectorAll("select")].entries()) {
-    control.replaceWith(document.createTextNode(selects[at]?.selectedOptions[0]?.textContent ?? ""));
-  }
-  for (const control of copy.querySelectorAll("button")) {
-    if (control.classList.contains("link")) control.replaceWith(document.createTextNode(control.textContent ?? ""));
-    else control.remove();
-  }
-  for (const control of copy.querySelectorAll("input, progress")) control.remove();
-  return copy.innerHTML;
-}
+/** What has to be known of the file before any of its numbers is read: it stands outside of the view. */
+const banners = (): Promise<string[]> =>
+  Promise.all(
+    [...document.querySelectorAll<HTMLElement>(".content > .banner")].map(
+      async (each) => `<div class="banner">${await snapshot(each)}</div>`,
+    ),
+  );
 
 /** The page's own style sheet, as the browser has read it. */
 const style = async (): Promise<string> =>
