@@ -1,12 +1,13 @@
 /** What people expect of any program: keys, settings that stay, exports, recent files, a start with nothing open. */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VIEWS } from "../../src/contract/views";
 import { make, RUN_ID } from "../make";
 import { launch, VIEWER, type Viewer, withViewer } from "./launch";
-import { choose, opened } from "./steps";
+import { choose, goTo, opened } from "./steps";
 
 const DEMO = join(VIEWER, "dist", "demo.sqlite");
 
@@ -124,6 +125,81 @@ test("a plot is saved as SVG, PNG and CSV, with its title, and all views as one 
   // Nobody is left in another view than before.
   await expect.poll(() => viewer.page.locator('nav [aria-current="page"]').textContent()).toBe("Compare");
   await viewer.close();
+}, 150_000);
+
+test("every table can be copied, texts whole that the page cuts", async () => {
+  await withViewer({ files: [DEMO] }, async (viewer) => {
+    const { page, app } = viewer;
+    const copied = async (nth = 0): Promise<string[][]> => {
+      await app.evaluate(({ clipboard }) => clipboard.clear());
+      await page.getByRole("main").getByRole("button", { name: "Copy table" }).nth(nth).click();
+      const text = () => app.evaluate(({ clipboard }) => clipboard.readText());
+      await expect.poll(text).not.toBe("");
+      return (await text()).split("\n").map((line) => line.split("\t"));
+    };
+    await opened(page);
+    const runs = await copied();
+    expect(runs[0]?.slice(0, 4)).toEqual(["Started", "State", "Trials", "Took"]);
+    expect(runs).toHaveLength(1 + (await page.locator('[aria-label="Runs"] tbody tr').count()));
+    await goTo(page, "Tiers");
+    for (const [nth, label] of ["All checks", "Published against measured"].entries()) {
+      const table = page.getByRole("region", { name: label });
+      const cut = await table.getByRole("button", { name: /^all \d+ characters$/ }).count();
+      const rows = await copied(nth);
+      expect(rows).toHaveLength(1 + (await table.locator("tbody tr").count()));
+      expect(rows.every((row) => row.length === rows[0]?.length)).toBe(true);
+      expect(rows.flat().filter((cell) => cell === "–" || /…|characters$/.test(cell))).toEqual([]);
+      expect(cut > 0 || nth === 0, "the page cuts some of these texts").toBe(true);
+    }
+    for (const [view, heading] of [
+      ["Publications", "Tier"],
+      ["Evidence", "Trial"],
+    ] as const) {
+      await goTo(page, view);
+      expect((await copied())[0]?.[0]).toBe(heading);
+    }
+    expect((await copied(1))[0]).toEqual(["Metric", "Of", "Value", "Smallest", "Largest", "The tool's step"]);
+    await goTo(page, "Runs side by side");
+    await choose(page, "First", "quick · aws-t2.medium", 1);
+    await choose(page, "Second", "quick · aws-t2.medium", 0);
+    expect((await copied())[1]?.slice(0, 2)).toEqual(["weave fastdp", "6, 6"]);
+  });
+});
+
+test("the page of all views keeps what qualifies it: banners, choices, lists, and texts whole", async () => {
+  const path = join(folder, "a stranger's.sqlite");
+  copyFileSync(DEMO, path);
+  const long = "what was seen on the wire ".repeat(20);
+  const db = new DatabaseSync(path);
+  db.prepare("UPDATE _evidence SET reason = ?").run(long);
+  db.close();
+  await withViewer({ files: [path], args: [`--home=${join(folder, "lab")}`] }, async (viewer) => {
+    const { page } = viewer;
+    await opened(page);
+    await goTo(page, "Evidence");
+    await choose(page, "Run", "2026-11-22 07:55");
+    const cut = await page.getByRole("button", { name: /^all \d+ characters$/ }).count();
+    expect(cut).toBeGreaterThan(0);
+    const all = join(folder, "qualified.html");
+    await savesTo(viewer, all);
+    await page.getByRole("button", { name: "Export all…" }).click();
+    await expect.poll(() => existsSync(all), { timeout: 90_000 }).toBe(true);
+    const exported = readFileSync(all, "utf8");
+    const words = await page.evaluate((html) => {
+      const found = new DOMParser().parseFromString(html, "text/html");
+      const text = (which: string) => [...found.querySelectorAll(which)].map((each) => each.textContent ?? "");
+      return { all: text("body").join(), banner: text(".banner"), trials: text(".trial-list li"), heads: text("th") };
+    }, exported);
+    expect(words.banner.join()).toContain("This file comes from elsewhere.");
+    expect(words.trials.join()).toContain("flannel vxlan, block 1");
+    expect(words.all).toContain(long.trim());
+    expect(words.all).not.toMatch(/all \d+ characters/);
+    expect(words.all).toContain("Scale: Ratio to the host");
+    expect(words.all).toContain("What to compare: One run");
+    expect(words.all).toMatch(/flannel( vxlan)?: yes/);
+    expect(words.heads).toContain("Started");
+    expect(exported).not.toMatch(/<script|<button|<input|\son\w+=/i);
+  });
 }, 150_000);
 
 test("an export that cannot be written says so, and the words can be put away", async () => {

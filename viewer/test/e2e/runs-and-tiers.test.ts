@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { VIEWER, withViewer } from "./launch";
-import { choose, settled } from "./steps";
+import { choose, goTo, settled } from "./steps";
 
 const DEMO = join(VIEWER, "dist", "demo.sqlite");
 /** Weave's fastdp on aws-t2.medium, at an overlay MTU of 1410 and of 8950; sleeve on azure-a1, twice. */
@@ -64,6 +64,17 @@ test("runs of two files, one of them on another profile: a warning, and no verdi
     await page.getByRole("button", { name: "Evidence", exact: true }).nth(8).click();
     await page.locator('main[aria-label="Evidence"]').waitFor();
     expect(await page.getByLabel("File", { exact: true }).locator("option:checked").innerText()).toBe("other.sqlite");
+  });
+});
+
+test("a plot's table names the view that each row leads to", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "tiers" } }, async ({ page }) => {
+    for (const [nth, view] of ["Overview", "Compare"].entries()) {
+      await goTo(page, "Tiers");
+      await page.locator(".chart").nth(nth).getByRole("button", { name: "Table", exact: true }).click();
+      await page.locator(".grid-table").getByRole("button", { name: view, exact: true }).first().click();
+      await page.locator(`main[aria-label="${view}"]`).waitFor();
+    }
   });
 });
 

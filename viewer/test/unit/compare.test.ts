@@ -8,6 +8,8 @@ import { ratioDots, variantKey } from "../../src/renderer/charts/compare/ratios"
 import { summaryTable } from "../../src/renderer/charts/compare/table";
 import { tiersOf } from "../../src/renderer/charts/compare/tiers";
 import { tiersFigure } from "../../src/renderer/charts/compare/tiers-figure";
+import { tabbed } from "../../src/renderer/csv";
+import { copiedTable } from "../../src/renderer/views/compare/copied";
 
 const recorded = <Found>(name: string): Found =>
   JSON.parse(readFileSync(new URL(`rows/${name}.json`, import.meta.url), "utf8")) as Found;
@@ -161,6 +163,29 @@ test("the table is the one that is printed", () => {
     ["host", 7, "95.7", "94.86–96.12", "1", null, "–", "1", "–"],
     ["weave fastdp", 7, "80.87", "72.51–89.75", ".841 (.764–.936)", "98.44 %", "slower", ".961", "–"],
     ["weave sleeve", 7, "13.22", "8.995–19.57", ".138 (.0939–.205)", "98.44 %", "slower", ".957", ".729 (schaaf-2015)"],
+  ]);
+});
+
+test("the table as it is copied: numbers alone, each in its own column, and nothing for what is not known", () => {
+  const { table: which, rows } = table("readme-goodput");
+  const lines = tabbed(copiedTable(which, rows, INPUT.units))
+    .split("\n")
+    .map((line) => line.split("\t").map((cell) => (/^\d+\.\d+$/.test(cell) ? String(Number(cell).toFixed(3)) : cell)));
+  expect(lines).toEqual([
+    [
+      ...["overlay, mode", "blocks", "median (Mbit/s)", "smallest (Mbit/s)", "largest (Mbit/s)"],
+      ...["ratio to host", "smallest ratio", "largest ratio", "interval low", "interval high"],
+      ...["coverage", "verdict", "headers", "published"],
+    ],
+    ["host", "7", "95.701", "94.862", "96.116", "1", "", "", "", "", "", "", "1", ""],
+    [
+      ...["weave fastdp", "7", "80.871", "72.509", "89.751", "0.841", "0.764", "0.936", "0.764", "0.936", "0.984"],
+      ...["slower", "0.961", ""],
+    ],
+    [
+      ...["weave sleeve", "7", "13.221", "8.995", "19.569", "0.138", "0.094", "0.204", "0.094", "0.205", "0.984"],
+      ...["slower", "0.957", ".729 (schaaf-2015)"],
+    ],
   ]);
 });
 

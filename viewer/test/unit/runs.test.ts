@@ -11,7 +11,7 @@ import {
   variantWords,
 } from "../../src/renderer/runs";
 import { commandLine } from "../../src/renderer/shell";
-import { sorted } from "../../src/renderer/ui/sorted-table";
+import { sorted } from "../../src/renderer/sorted";
 
 const NOW = Date.parse("2026-11-21T12:00:00Z") / 1000;
 const ago = (seconds: number): string => new Date((NOW - seconds) * 1000).toISOString();

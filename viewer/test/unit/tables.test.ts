@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { plain } from "../../src/renderer/charts/figure";
-import { csv } from "../../src/renderer/csv";
+import { csv, tabbed } from "../../src/renderer/csv";
 
 test("a cell that a spreadsheet would run gets an apostrophe; numbers stay numbers", () => {
   const grid = {
@@ -23,6 +23,17 @@ test("a formula behind white space or control characters gets one too", () => {
 
 test("quotes and line ends are kept inside quotes", () => {
   expect(csv({ columns: [{ name: "a" }], rows: [['say "no"\nmore']] })).toBe('a\r\n"say ""no""\nmore"\r\n');
+});
+
+test("what is pasted has tabs, nothing for what is missing, and no formula", () => {
+  const grid = {
+    columns: [{ name: "overlay" }, { name: "goodput", unit: "Mbit/s" }, { name: "gained" }],
+    rows: [
+      ["=1+1", -4.5, "+12"],
+      ["a\tb\r\nc", null, "-x"],
+    ],
+  };
+  expect(tabbed(grid)).toBe("overlay\tgoodput (Mbit/s)\tgained\n'=1+1\t-4.5\t+12\na b c\t\t'-x");
 });
 
 test("no text of a database is markup in a plot, reorders it, or fills it", () => {

@@ -11,14 +11,16 @@ import { ExportMenu } from "./export-menu";
 import { GridTable } from "./grid-table";
 import { ProblemBox } from "./problem";
 
-/** onPoint: called with a point's `customdata`, on a click or with its button in the table. */
+/** onPoint: called with a point's `customdata`, on a click or with its button in the table, which names the view that it leads to. */
 export function Chart({
   figure,
   onPoint,
+  behind,
   height = 420,
 }: {
   figure: Figure;
   onPoint?: (customdata: unknown) => void;
+  behind?: string;
   height?: number;
 }) {
   const place = useRef<HTMLDivElement>(null);
@@ -85,7 +87,7 @@ export function Chart({
       </figcaption>
       {broken !== null ? <ProblemBox problem={unexpected("This plot", broken)} /> : null}
       {asTable ? (
-        <GridTable grid={figure.grid} label={title} {...(onPoint ? { onPoint } : {})} />
+        <GridTable grid={figure.grid} label={title} {...(onPoint ? { onPoint } : {})} {...(behind ? { behind } : {})} />
       ) : (
         <div
           ref={place}

@@ -2,6 +2,8 @@
 import { useState } from "preact/hooks";
 import type { Cell, Grid } from "../charts/figure";
 import { copy } from "../clipboard";
+import { tabbed } from "../csv";
+import { CopyTable } from "./copied";
 
 /** Rows that are shown at first, and again with each request for more: a page of a hundred thousand takes a minute. */
 const PAGE = 500;
@@ -11,8 +13,23 @@ const point = (found: unknown): boolean => found !== null && found !== undefined
 const shown = (cell: Cell): string =>
   cell === null ? "–" : typeof cell === "number" ? String(Number(cell.toPrecision(6))) : cell;
 
-/** onPoint: rows of a point get a button, so that the keyboard reaches what the mouse finds in the plot. */
-export function GridTable({ grid, label, onPoint }: { grid: Grid; label: string; onPoint?: (point: unknown) => void }) {
+/**
+ * onPoint: rows of a point get a button, so that the keyboard reaches what the mouse finds in the plot. behind: the view that they lead to.
+ * copied: what a copy holds, where that is not what is shown.
+ */
+export function GridTable({
+  grid,
+  label,
+  onPoint,
+  behind = "Evidence",
+  copied = grid,
+}: {
+  grid: Grid;
+  label: string;
+  onPoint?: (point: unknown) => void;
+  behind?: string;
+  copied?: Grid;
+}) {
   const [most, setMost] = useState(PAGE);
   return (
     <div class="grid-table" tabIndex={0} role="region" aria-label={label}>
@@ -34,7 +51,7 @@ export function GridTable({ grid, label, onPoint }: { grid: Grid; label: string;
                 <td>
                   {point(grid.points[at]) ? (
                     <button type="button" class="link" onClick={() => onPoint(grid.points?.[at])}>
-                      Evidence
+                      {behind}
                     </button>
                   ) : null}
                 </td>
@@ -56,15 +73,7 @@ export function GridTable({ grid, label, onPoint }: { grid: Grid; label: string;
           </button>
         </p>
       ) : null}
-      <button type="button" onClick={() => void copy(tabbed(grid))}>
-        Copy table
-      </button>
+      <CopyTable onCopy={() => void copy(tabbed(copied))} />
     </div>
   );
 }
-
-/** For spreadsheets: tabs between cells; a cell's own tabs and line ends become spaces. */
-export const tabbed = (grid: Grid): string =>
-  [grid.columns.map(({ name, unit }) => (unit ? `${name} (${unit})` : name)), ...grid.rows]
-    .map((row) => row.map((cell) => (cell === null ? "" : String(cell).replace(/[\t\r\n]+/g, " "))).join("\t"))
-    .join("\n");

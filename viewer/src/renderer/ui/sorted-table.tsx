@@ -1,7 +1,8 @@
 /** Rows that can be sorted by a column and chosen: the table of runs, the list of trials. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { Scroll } from "./scroll";
+import { sorted } from "../sorted";
+import { TableScroll } from "./copied";
 
 export interface Column<Row> {
   title: string;
@@ -41,7 +42,7 @@ export function SortedTable<Row>({
   const next = (column: number): Order | null =>
     order?.column !== column ? { column, down: false } : order.down ? null : { column, down: true };
   return (
-    <Scroll label={label} class="sorted-table">
+    <TableScroll label={label} class="sorted-table">
       <table class="wide">
         <thead>
           <tr>
@@ -85,22 +86,6 @@ export function SortedTable<Row>({
           })}
         </tbody>
       </table>
-    </Scroll>
+    </TableScroll>
   );
-}
-
-export function sorted<Row>(rows: Row[], column: Column<Row> | undefined, down: boolean): Row[] {
-  const by = column?.by;
-  if (!by) return rows;
-  const sign = down ? -1 : 1;
-  return [...rows].sort((one, other) => {
-    const [a, b] = [by(one), by(other)];
-    if (a === null || b === null) return a === b ? 0 : a === null ? 1 : -1;
-    return (
-      sign *
-      (typeof a === "number" && typeof b === "number"
-        ? a - b
-        : String(a).localeCompare(String(b), "en", { numeric: true }))
-    );
-  });
 }

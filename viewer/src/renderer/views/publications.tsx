@@ -8,7 +8,7 @@ import { filterOf, keepFilter, settings } from "../state";
 import { Rows } from "../ui/asked";
 import { Chart } from "../ui/chart";
 import { Choice, distinct, still } from "../ui/choice";
-import { Scroll } from "../ui/scroll";
+import { TableScroll } from "../ui/copied";
 import { Text } from "../ui/text";
 import { scaleOf, withUnit } from "../units";
 
@@ -174,7 +174,7 @@ const HEADINGS = ["Tier", "Overlay", "Metric", "Value", "Statistic", "Tool and p
 
 function Figures({ rows }: { rows: PublicationValueRow[] }) {
   return (
-    <Scroll label="Published figures">
+    <TableScroll label="Published figures">
       <table class="wide">
         <thead>
           <tr>
@@ -209,6 +209,6 @@ function Figures({ rows }: { rows: PublicationValueRow[] }) {
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </TableScroll>
   );
 }

@@ -18,6 +18,7 @@ import { Choice, still } from "../../ui/choice";
 import { GridTable } from "../../ui/grid-table";
 import { Lost } from "../../ui/lost";
 import { Overlays, Switch } from "./choices";
+import { copiedTable } from "./copied";
 import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
 import { keyOf, parametersOf } from "./keys";
 import { percent } from "./percent";
@@ -166,7 +167,11 @@ function Drawn({ run, table, rows, dots }: { run: RunRow; table: TableRow; rows:
         />
       </div>
       <Chart figure={figure} height={figure.layout.height ?? 420} onPoint={(trial) => showTrial(Number(trial))} />
-      <GridTable grid={summaryTable(table, shown, units)} label={`${table.benchmark}: ${table.metric}, as a table`} />
+      <GridTable
+        grid={summaryTable(table, shown, units)}
+        copied={copiedTable(table, shown, units)}
+        label={`${table.benchmark}: ${table.metric}, as a table`}
+      />
       <Notes table={table} rows={shown} hidden={rows.length - shown.length} />
     </>
   );

@@ -8,6 +8,7 @@ import { fields, list, oneLine, parsed, text } from "../../json";
 import { useQuery } from "../../query";
 import { variantWords } from "../../runs";
 import { commandLine } from "../../shell";
+import { Copied } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { time } from "../../units";
 import { CheckTable } from "../overview/details";
@@ -95,18 +96,20 @@ function Facts({ facts, run }: { facts: TrialFacts; run: RunRow }) {
     ["Profile", `${run.profile}, on ${run.provider} (${run.accelerator})`],
   ];
   return (
-    <table class="facts">
-      <tbody>
-        {rows.map(([name, found]) => (
-          <tr>
-            <th scope="row">{name}</th>
-            <td>
-              <Text value={found} most={400} />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Copied>
+      <table class="facts">
+        <tbody>
+          {rows.map(([name, found]) => (
+            <tr>
+              <th scope="row">{name}</th>
+              <td>
+                <Text value={found} most={400} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Copied>
   );
 }
 

@@ -4,7 +4,7 @@ import type { TrialFacts } from "../../../contract/evidence";
 import { clean } from "../../charts/figure";
 import { type NodeState, nodeStates, type StateRow } from "../../node-state";
 import { useQuery } from "../../query";
-import { Scroll } from "../../ui/scroll";
+import { TableScroll } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { Output } from "./output";
 
@@ -80,7 +80,7 @@ const Head = ({ first }: { first: string[] }) => (
 
 function Values({ rows, label }: { rows: StateRow[]; label: string }) {
   return (
-    <Scroll label={label}>
+    <TableScroll label={label}>
       <table>
         <Head first={["Value"]} />
         <tbody>
@@ -100,7 +100,7 @@ function Values({ rows, label }: { rows: StateRow[]; label: string }) {
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </TableScroll>
   );
 }
 
@@ -108,7 +108,7 @@ function Values({ rows, label }: { rows: StateRow[]; label: string }) {
 function Queues({ node }: { node: NodeState }) {
   const rows = node.qdiscs.filter(({ before, after }) => before || after);
   return (
-    <Scroll label={`Queues of ${clean(node.node, 40)}`}>
+    <TableScroll label={`Queues of ${clean(node.node, 40)}`}>
       <table>
         <Head first={["Queueing discipline (tc)", "Counter"]} />
         <tbody>
@@ -123,6 +123,6 @@ function Queues({ node }: { node: NodeState }) {
           ))}
         </tbody>
       </table>
-    </Scroll>
+    </TableScroll>
   );
 }

@@ -4,6 +4,7 @@ import { clean } from "../../charts/figure";
 import { fields, oneLine } from "../../json";
 import { useQuery } from "../../query";
 import { Rows } from "../../ui/asked";
+import { Copied } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { EVIDENCE } from "../overview/details";
 
@@ -20,20 +21,22 @@ export function Proof({ trial }: { trial: number }) {
                 Evidence: {bad ? `${bad} of ${rows.length} pieces did not hold` : `all ${rows.length} pieces held`}
               </h3>
             </summary>
-            <table class="wide proof">
-              <thead>
-                <tr>
-                  {["Held", "When", "What", "Node", "Expected", "Observed"].map((title) => (
-                    <th scope="col">{title}</th>
+            <Copied>
+              <table class="wide proof">
+                <thead>
+                  <tr>
+                    {["Held", "When", "What", "Node", "Expected", "Observed"].map((title) => (
+                      <th scope="col">{title}</th>
+                    ))}
+                  </tr>
+                </thead>
+                <tbody>
+                  {rows.map((row) => (
+                    <Piece key={row.evidence_id} row={row} />
                   ))}
-                </tr>
-              </thead>
-              <tbody>
-                {rows.map((row) => (
-                  <Piece key={row.evidence_id} row={row} />
-                ))}
-              </tbody>
-            </table>
+                </tbody>
+              </table>
+            </Copied>
           </details>
         );
       }}

@@ -3,6 +3,7 @@ import type { TrialFacts, TrialSampleRow } from "../../../contract/evidence";
 import { useQuery } from "../../query";
 import { settings, show } from "../../state";
 import { Rows } from "../../ui/asked";
+import { Copied } from "../../ui/copied";
 import { number, scaleOf, withUnit } from "../../units";
 
 export function Samples({ facts }: { facts: TrialFacts }) {
@@ -18,22 +19,24 @@ export function Samples({ facts }: { facts: TrialFacts }) {
           <summary>
             <h3>Values{facts.status === "void" ? ", in no plot and no verdict" : ""}</h3>
           </summary>
-          <table>
-            <thead>
-              <tr>
-                {["Metric", "Of", "Value", "Smallest", "Largest", "The tool's step"].map((title, at) => (
-                  <th scope="col" class={at < 2 ? "" : "number"}>
-                    {title}
-                  </th>
+          <Copied>
+            <table>
+              <thead>
+                <tr>
+                  {["Metric", "Of", "Value", "Smallest", "Largest", "The tool's step"].map((title, at) => (
+                    <th scope="col" class={at < 2 ? "" : "number"}>
+                      {title}
+                    </th>
+                  ))}
+                </tr>
+              </thead>
+              <tbody>
+                {rows.map((row) => (
+                  <Row key={`${row.metric} ${row.quantile} ${row.whole}`} row={row} />
                 ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((row) => (
-                <Row key={`${row.metric} ${row.quantile} ${row.whole}`} row={row} />
-              ))}
-            </tbody>
-          </table>
+              </tbody>
+            </table>
+          </Copied>
           {rows.some(({ whole }) => !whole) && facts.status === "ok" ? (
             <button type="button" class="link" onClick={() => show("time")}>
               Its intervals over time

@@ -7,8 +7,8 @@ import { useQuery } from "../../query";
 import { ACCELERATORS, stateAdvice, tierWords, variantWords, verdictSentence } from "../../runs";
 import { settings, show, showTrial } from "../../state";
 import { Rows } from "../../ui/asked";
+import { TableScroll } from "../../ui/copied";
 import { Lost } from "../../ui/lost";
-import { Scroll } from "../../ui/scroll";
 import { Text } from "../../ui/text";
 import { scaleOf, time, withUnit } from "../../units";
 import { Progress } from "./progress";
@@ -198,7 +198,7 @@ function Checks({ run }: { run: RunRow }) {
 
 export function CheckTable({ rows }: { rows: CheckRow[] }) {
   return (
-    <Scroll label="Checks of the profile">
+    <TableScroll label="Checks of the profile">
       <table>
         <thead>
           <tr>
@@ -237,6 +237,6 @@ export function CheckTable({ rows }: { rows: CheckRow[] }) {
           })}
         </tbody>
       </table>
-    </Scroll>
+    </TableScroll>
   );
 }

@@ -4,6 +4,7 @@ import { clean } from "../../charts/figure";
 import { useQuery } from "../../query";
 import { elapsed, mayBeKilled, silence, variantWords } from "../../runs";
 import { settings, showTrial } from "../../state";
+import { Copied } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { duration, scaleOf, time, withUnit } from "../../units";
 
@@ -49,36 +50,38 @@ export function Progress({ run, now }: { run: RunRow; now: number }) {
 function Newest({ rows }: { rows: RecentRow[] }) {
   if (rows.length === 0) return null;
   return (
-    <table>
-      <thead>
-        <tr>
-          {["Newest trials", "Overlay", "Block", "Status", "Value", "Took"].map((title) => (
-            <th scope="col">{title}</th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <tr key={row.trial_id}>
-            <td>
-              <button type="button" class="link" onClick={() => showTrial(row.trial_id)}>
-                {clean(row.benchmark, 60)}
-              </button>
-            </td>
-            <td>{variantWords(row)}</td>
-            <td class="number">{row.block}</td>
-            <td title={row.reason ? clean(row.reason, 300) : undefined}>{row.status}</td>
-            <td>
-              {row.metric && row.unit ? (
-                `${withUnit(row.value, scaleOf(row.unit, [row.value], settings.value))} ${row.metric.replace(/_/g, " ")}`
-              ) : (
-                <Text value={row.reason} most={60} />
-              )}
-            </td>
-            <td class="number">{row.duration === null ? "–" : `${row.duration.toFixed(1)} s`}</td>
+    <Copied>
+      <table>
+        <thead>
+          <tr>
+            {["Newest trials", "Overlay", "Block", "Status", "Value", "Took"].map((title) => (
+              <th scope="col">{title}</th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.trial_id}>
+              <td>
+                <button type="button" class="link" onClick={() => showTrial(row.trial_id)}>
+                  {clean(row.benchmark, 60)}
+                </button>
+              </td>
+              <td>{variantWords(row)}</td>
+              <td class="number">{row.block}</td>
+              <td title={row.reason ? clean(row.reason, 300) : undefined}>{row.status}</td>
+              <td>
+                {row.metric && row.unit ? (
+                  `${withUnit(row.value, scaleOf(row.unit, [row.value], settings.value))} ${row.metric.replace(/_/g, " ")}`
+                ) : (
+                  <Text value={row.reason} most={60} />
+                )}
+              </td>
+              <td class="number">{row.duration === null ? "–" : `${row.duration.toFixed(1)} s`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Copied>
   );
 }

@@ -6,7 +6,7 @@ import { variantWords } from "../../runs";
 import { settings } from "../../state";
 import { hostOf, series } from "../../two-runs/compare";
 import { median } from "../../two-runs/mann-whitney";
-import { Scroll } from "../../ui/scroll";
+import { TableScroll } from "../../ui/copied";
 import { number, ratio, scaleOf, withUnit } from "../../units";
 import type { Chosen } from "../runs";
 
@@ -38,7 +38,7 @@ export function Differences({ against, table }: { against: Against[]; table: Run
   const looks = against.some(({ rules }) => rules.shares > 1) ? ", at all looks of both together" : "";
   return (
     <>
-      <Scroll label="Differences">
+      <TableScroll label="Differences">
         <table class="wide">
           <thead>
             <tr>
@@ -70,7 +70,7 @@ export function Differences({ against, table }: { against: Against[]; table: Run
             )}
           </tbody>
         </table>
-      </Scroll>
+      </TableScroll>
       <p class="quiet">
         {ratios ? "Second over first" : "Second less first"}: median of all pairs of blocks, and where it lies with 95 %
         or more{looks} (Hodges and Lehmann, Mann and Whitney); none below six blocks in each. Verdict, each row for

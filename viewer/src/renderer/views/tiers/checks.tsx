@@ -9,7 +9,7 @@ import { mostChecked, newest, nodesOf } from "../../tiers";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice, distinct, still } from "../../ui/choice";
-import { Scroll } from "../../ui/scroll";
+import { TableScroll } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { number, scaleOf, time } from "../../units";
 
@@ -96,6 +96,7 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
         <Chart
           figure={figure}
           height={Math.max(220, 100 + part.length * 20)}
+          behind="Overview"
           onPoint={(run) => {
             chooseRun(String(run));
             show("overview");
@@ -115,7 +116,7 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
           accelerator cannot carry it, which is no failure of the profile.
         </p>
       ) : null}
-      <Scroll label="All checks">
+      <TableScroll label="All checks">
         <table class="wide">
           <thead>
             <tr>
@@ -134,7 +135,7 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
             ))}
           </tbody>
         </table>
-      </Scroll>
+      </TableScroll>
       {rows.length > 1000 ? <p class="note">The first 1000 of {rows.length} checks.</p> : null}
     </>
   );

@@ -11,7 +11,7 @@ import { nodesOf } from "../../tiers";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice, distinct, still } from "../../ui/choice";
-import { Scroll } from "../../ui/scroll";
+import { TableScroll } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { ratio, time } from "../../units";
 
@@ -63,12 +63,13 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
       <Chart
         figure={figure}
         height={Math.max(240, 110 + shown.length * 40)}
+        behind="Compare"
         onPoint={(run) => {
           chooseRun(String(run));
           show("compare");
         }}
       />
-      <Scroll label="Published against measured">
+      <TableScroll label="Published against measured">
         <table class="wide">
           <thead>
             <tr>
@@ -100,7 +101,7 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
             ))}
           </tbody>
         </table>
-      </Scroll>
+      </TableScroll>
     </>
   );
 }
