@@ -78,7 +78,11 @@ const chosenBefore = (): string | null =>
 
 /** What a person chose is there after a restart; what a view merely came to show is not. */
 export function chooseRun(run: string): void {
-  currentRun.value = run;
+  batch(() => {
+    // Else a trial that is still being read would bring its own run back.
+    if (run !== currentRun.value) currentTrial.value = null;
+    currentRun.value = run;
+  });
   const path = file.value?.path;
   if (path !== undefined) keepFilter(CHOSEN_RUNS, withRun(settings.value.filters[CHOSEN_RUNS], path, run));
 }

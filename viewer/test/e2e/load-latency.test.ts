@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { launch, VIEWER, withViewer } from "./launch";
+import { goTo } from "./steps";
 
 const DEMO = join(VIEWER, "dist", "demo.sqlite");
 
@@ -58,6 +59,28 @@ test("offered load: a pair of zones is chosen, a dot leads to its trial, and the
   await run(second.page, "skybet-2017");
   await second.page.getByText("8192 bytes; iperf3").waitFor();
   await second.close();
+});
+
+test("evidence: the trial that is shown is one of those listed, or it is said that it is none", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "evidence" } }, async ({ page }) => {
+    await run(page, "skybet-2017");
+    const shown = page.locator('main [aria-label="The chosen trial"] .facts');
+    const list = page.getByRole("region", { name: "Trials" });
+    await choice(page, "Status").selectOption("ok");
+    await shown.getByText("ok, exit code 0").waitFor();
+    await choice(page, "Status").selectOption("void");
+    await shown.getByText("void, exit code").waitFor();
+    expect(await list.locator('button[aria-pressed="true"]').innerText()).toMatch(/^void/);
+    // One that a plot leads to is shown, though the list is of void ones.
+    await goTo(page, "Offered load");
+    await page.locator(".chart").first().getByRole("button", { name: "Table", exact: true }).click();
+    await page.locator(".grid-table").getByRole("button", { name: "Evidence", exact: true }).first().click();
+    await shown.getByText("ok, exit code 0").waitFor();
+    await list.getByText("The trial that is shown is not in this list.").waitFor();
+    await list.getByRole("button", { name: "List all" }).click();
+    await list.locator('button[aria-pressed="true"]').waitFor();
+    expect(await list.getByText("is not in this list").count()).toBe(0);
+  });
 });
 
 test("a run without UDP says what measures it, and which runs of the file did", async () => {

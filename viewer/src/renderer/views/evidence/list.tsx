@@ -1,5 +1,5 @@
 /** The trials of a run to choose from, those that gave no result first. */
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { TrialRow } from "../../../contract/evidence";
 import type { RunRow } from "../../../contract/overview";
 import { clean } from "../../charts/figure";
@@ -28,7 +28,7 @@ export function TrialList({
 }: {
   run: RunRow;
   chosen: number | null;
-  onChoose: (trial: number) => void;
+  onChoose: (trial: number | null) => void;
 }) {
   const kinds = useQuery("trial_kinds", { run: run.run_id });
   const rows = kinds.rows ?? [];
@@ -44,28 +44,35 @@ export function TrialList({
   const filter = { status: valid("status"), variant: valid("variant"), benchmark: valid("benchmark") };
   const trials = useQuery("trials", kinds.state === "ready" ? { run: run.run_id, ...filter } : null);
   const first = trials.rows?.[0]?.trial_id;
+  const listed = trials.rows?.some(({ trial_id }) => trial_id === chosen) ?? true;
+  // A trial that was come to from a plot stays, whatever the filters; one that the person has just filtered away goes.
+  const filtered = useRef<string | null>(null);
+  const key = JSON.stringify(filter);
+  const choose = (part: Partial<Kept>): void => {
+    filtered.current = JSON.stringify({ ...filter, ...part });
+    keepFilter("evidence", { ...filter, ...part });
+  };
   useEffect(() => {
-    if (chosen === null && first !== undefined) onChoose(first);
-  }, [chosen, first]);
+    if (trials.state !== "ready") return;
+    const away = filtered.current === key && !listed;
+    if (chosen === null ? first !== undefined : away) onChoose(first ?? null);
+    // An effect of the list before may come after the choice.
+    if (filtered.current === key) filtered.current = null;
+  }, [trials.state, key, chosen, first, listed]);
   return (
     <section aria-label="Trials" class="trial-list">
-      <Filter
-        label="Status"
-        options={options.status}
-        value={filter.status}
-        onChange={(status) => keepFilter("evidence", { ...filter, status })}
-      />
+      <Filter label="Status" options={options.status} value={filter.status} onChange={(status) => choose({ status })} />
       <Filter
         label="Overlay"
         options={options.variant}
         value={filter.variant}
-        onChange={(variant) => keepFilter("evidence", { ...filter, variant })}
+        onChange={(variant) => choose({ variant })}
       />
       <Filter
         label="Benchmark"
         options={options.benchmark}
         value={filter.benchmark}
-        onChange={(benchmark) => keepFilter("evidence", { ...filter, benchmark })}
+        onChange={(benchmark) => choose({ benchmark })}
       />
       <Rows
         asked={trials}
@@ -74,6 +81,7 @@ export function TrialList({
         {(found) => (
           <>
             {found.length === MOST ? <p class="quiet">The first {MOST}; filter to see others.</p> : null}
+            {listed || chosen === null ? null : <Elsewhere onAll={() => keepFilter("evidence", OTHERWISE)} />}
             <ul>
               {found.map((row) => (
                 <li key={row.trial_id}>
@@ -87,6 +95,15 @@ export function TrialList({
     </section>
   );
 }
+
+const Elsewhere = ({ onAll }: { onAll: () => void }) => (
+  <p class="note" role="note">
+    The trial that is shown is not in this list.{" "}
+    <button type="button" class="link" onClick={onAll}>
+      List all
+    </button>
+  </p>
+);
 
 function Item({ row, chosen, onChoose }: { row: TrialRow; chosen: boolean; onChoose: (trial: number) => void }) {
   return (
