@@ -67,6 +67,19 @@ test("runs of two files, one of them on another profile: a warning, and no verdi
   });
 });
 
+test("the tables of tiers fit into a window of 1280, sentences in columns that can be read", async () => {
+  await withViewer({ files: [DEMO], settings: { view: "tiers" } }, async ({ page }) => {
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await settled(page);
+    for (const label of ["All checks", "Published against measured"]) {
+      const table = page.getByRole("region", { name: label });
+      expect(await table.evaluate((each) => each.scrollWidth - each.clientWidth), label).toBe(0);
+      const widths = await table.locator("th.why").evaluateAll((all) => all.map((each) => each.clientWidth));
+      expect(Math.min(...widths), label).toBeGreaterThan(140);
+    }
+  });
+});
+
 test("a plot's table names the view that each row leads to", async () => {
   await withViewer({ files: [DEMO], settings: { view: "tiers" } }, async ({ page }) => {
     for (const [nth, view] of ["Overview", "Compare"].entries()) {

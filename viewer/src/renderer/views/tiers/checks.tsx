@@ -117,12 +117,12 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
         </p>
       ) : null}
       <TableScroll label="All checks">
-        <table class="wide">
+        <table class="wide dense">
           <thead>
             <tr>
               {["Profile", "Check", "Between", "Declared", "Tolerance", "Measured", "Verdict", "Why", "Run"].map(
                 (word) => (
-                  <th scope="col" class={["Declared", "Tolerance", "Measured"].includes(word) ? "number" : ""}>
+                  <th scope="col" class={CLASSES[word] ?? ""}>
                     {word}
                   </th>
                 ),
@@ -141,6 +141,8 @@ function Drawn({ rows, several }: { rows: TierCheckRow[]; several: boolean }) {
   );
 }
 
+const CLASSES: Record<string, string> = { Declared: "number", Tolerance: "number", Measured: "number", Why: "why" };
+
 function CheckLine({ row }: { row: TierCheckRow }) {
   const scale = scaleOf(row.unit, [row.expected, row.measured], settings.value);
   const unit = scale.unit && scale.unit !== "ratio" ? ` ${scale.unit}` : "";
@@ -151,7 +153,7 @@ function CheckLine({ row }: { row: TierCheckRow }) {
         <Text value={row.profile} most={60} />
       </td>
       <td>{clean(row.name)}</td>
-      <td class="nowrap">
+      <td>
         {clean(row.client_node, 40)} → {clean(row.server_node, 40)}
       </td>
       <td class="number nowrap">{shown(row.expected)}</td>
@@ -166,13 +168,13 @@ function CheckLine({ row }: { row: TierCheckRow }) {
           </small>
         ) : null}
       </td>
-      <td class={`nowrap verdict ${["pass", "fail", "not-applicable"].includes(row.verdict) ? row.verdict : ""}`}>
+      <td class={`verdict ${["pass", "fail", "not-applicable"].includes(row.verdict) ? row.verdict : ""}`}>
         {verdictWords(row.verdict)}
       </td>
       <td>
         <Text value={row.reason} />
       </td>
-      <td class="nowrap">{time(row.created_at)}</td>
+      <td class="when">{time(row.created_at)}</td>
     </tr>
   );
 }

@@ -70,7 +70,7 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
         }}
       />
       <TableScroll label="Published against measured">
-        <table class="wide">
+        <table class="wide dense">
           <thead>
             <tr>
               {[
@@ -83,13 +83,8 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
                 "Verdict",
                 "Why",
                 "What is wrong with the publication",
-                "Run",
               ].map((word) => (
-                <th
-                  scope="col"
-                  class={["Published", "Lab", "Blocks", "Headers alone"].includes(word) ? "number" : ""}
-                  title={TIPS[word]}
-                >
+                <th scope="col" class={CLASSES[word] ?? ""} title={TIPS[word]}>
                   {word}
                 </th>
               ))}
@@ -106,6 +101,16 @@ function Published({ rows }: { rows: TierPublishedRow[] }) {
   );
 }
 
+const CLASSES: Record<string, string> = {
+  Overlay: "which",
+  Published: "number",
+  Lab: "number",
+  Blocks: "number",
+  "Headers alone": "number",
+  Why: "why",
+  "What is wrong with the publication": "why",
+};
+
 const TIPS: Record<string, string> = {
   Published:
     "Ratio to its own host. Its interval is from repetitions where they were printed, else from rounding and the tool's step alone.",
@@ -117,8 +122,9 @@ function Line({ line }: { line: FidelityLine }) {
   const { row, pair } = line;
   return (
     <tr>
-      <td class="nowrap">
+      <td>
         <Text value={row.profile} most={40} />
+        <small class="below">run of {time(row.created_at)}</small>
       </td>
       <td>
         {clean(variantWords(row))}
@@ -136,7 +142,7 @@ function Line({ line }: { line: FidelityLine }) {
       </td>
       <td class="number">{row.ratio_blocks}</td>
       <td class="number">{ratio(row.theory)}</td>
-      <td class="nowrap">{clean(fidelityWords(line))}</td>
+      <td>{clean(fidelityWords(line))}</td>
       <td>
         <Text value={row.provisional ? null : pair.reason} />
         {pair.as_printed ? null : (
@@ -146,7 +152,6 @@ function Line({ line }: { line: FidelityLine }) {
       <td>
         <Text value={[...pair.flaws, ...pair.notes].join(". ") || null} />
       </td>
-      <td class="nowrap">{time(row.created_at)}</td>
     </tr>
   );
 }
