@@ -1,7 +1,7 @@
 /** A run in words: what it stands for, what it ran on, how much of it there is. */
 import type { RunRow } from "../contract/overview";
 import { clean } from "./charts/figure";
-import { ACCELERATORS, tierWords } from "./runs";
+import { ACCELERATORS, enoughAfter, enoughWords, tierWords } from "./runs";
 import { time } from "./units";
 
 const counted = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`;
@@ -32,18 +32,21 @@ export const runTitle = (run: RunRow): string =>
 
 /** What a reader must know before believing a plot. */
 export function runWords(run: RunRow): string {
+  const enough = enoughAfter(run);
   const missing = [
     ...(run.trials_failed ? [`${run.trials_failed} failed`] : []),
     ...(run.trials_void ? [`${run.trials_void} withdrawn (void)`] : []),
-    ...(run.trials_done < run.trials_planned ? [`${run.trials_planned - run.trials_done} not run`] : []),
+    ...(enough === null && run.trials_done < run.trials_planned
+      ? [`${run.trials_planned - run.trials_done} not run`]
+      : []),
   ];
   const sentences = [
     `Tier: ${tier(run)}`,
     acceleratorWords(run.accelerator),
     `machine: ${clean(run.machine, 160)}`,
-    counted(run.blocks, "block"),
+    enough === null ? counted(run.blocks, "block") : enoughWords(enough, run),
     ...(run.scale === 1 ? [] : [`durations × ${run.scale}`]),
-    `${counted(run.trials_planned, "trial")}${missing.length ? `: ${missing.join(", ")}` : ""}`,
+    `${counted(enough === null ? run.trials_planned : run.trials_done, "trial")}${missing.length ? `: ${missing.join(", ")}` : ""}`,
   ];
   return `${sentences.join(" · ")}.`;
 }

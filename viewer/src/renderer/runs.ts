@@ -89,6 +89,19 @@ export function stateAdvice(run: Pick<RunRow, "state" | "written_at" | "origin">
   return null;
 }
 
+/** Blocks after which a run that was to reach a precision had it; null for one that took all that were planned, or had none to reach. */
+export function enoughAfter(
+  run: Pick<RunRow, "state" | "arguments" | "blocks" | "trials_planned" | "trials_done">,
+): number | null {
+  const { precision } = fields(run.arguments);
+  if (run.state !== "done" || typeof precision !== "number" || run.trials_done >= run.trials_planned) return null;
+  // Every block has the same trials.
+  return Math.round((run.blocks * run.trials_done) / run.trials_planned);
+}
+
+export const enoughWords = (after: number, { blocks }: Pick<RunRow, "blocks">): string =>
+  `enough after ${after} of at most ${blocks} blocks`;
+
 /** s from its first start to its end, or until now; null before it ran. Breaks of a resumed run are in it. */
 export function elapsed(
   run: Pick<RunRow, "state" | "started_at" | "ended_at" | "written_at">,
@@ -113,7 +126,9 @@ export function verdictSentence(row: VerdictRow, chosen: Pick<Settings, "rateUni
   const interval =
     row.interval_low !== null && row.interval_high !== null && row.coverage !== null
       ? ` (between ${ratio(row.interval_low)} and ${ratio(row.interval_high)}, with ${number(row.coverage * 100)} % confidence)`
-      : ` (blocks: ${ratio(row.ratio_low)} to ${ratio(row.ratio_high)})`;
+      : row.ratio_blocks > 1
+        ? ` (blocks: ${ratio(row.ratio_low)} to ${ratio(row.ratio_high)})`
+        : "";
   const facts = `${median}, ${same}${interval}, ${blocks(row.ratio_blocks)}.${left}`;
   if (row.verdict_words !== null) {
     const alone = row.verdict_alone_words;

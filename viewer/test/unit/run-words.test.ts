@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { RunRow } from "../../src/contract/overview";
 import { runTitle, runWords } from "../../src/renderer/run-words";
+import { enoughAfter } from "../../src/renderer/runs";
 
 const RUN: RunRow = {
   run_id: "20261121T234422Z-3b52",
@@ -63,6 +64,25 @@ test("its words say tier, accelerator, machine, blocks, scale and what is missin
   ).toBe(
     "Tier: profile none, which stands for no cloud tier · shared-kernel: system containers on the machine's own kernel · machine: 2 cores, AMD EPYC, 24 GB · 7 blocks · 64 trials: 1 failed, 25 not run.",
   );
+});
+
+test("a run that knew enough early misses nothing; one that was to take all its blocks does", () => {
+  const early = {
+    ...RUN,
+    arguments: '{"precision": 0.05, "looks": [7, 14, 28]}',
+    blocks: 28,
+    trials_planned: 112,
+    trials_done: 28,
+    trials_void: 0,
+  };
+  expect(runWords(early)).toContain("· enough after 7 of at most 28 blocks · durations × 0.1 · 28 trials.");
+  expect(runWords({ ...early, arguments: '{"precision": null}' })).toContain(
+    "· 28 blocks · durations × 0.1 · 112 trials: 84 not run.",
+  );
+  expect([enoughAfter({ ...early, state: "interrupted" }), enoughAfter({ ...early, trials_done: 112 })]).toEqual([
+    null,
+    null,
+  ]);
 });
 
 test("a hostile name is cut and cannot turn the line round", () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { VerdictRow } from "../../src/contract/overview";
 import {
   elapsed,
   groupOf,
@@ -9,6 +10,7 @@ import {
   stateWords,
   variantsInShort,
   variantWords,
+  verdictSentence,
 } from "../../src/renderer/runs";
 import { commandLine } from "../../src/renderer/shell";
 import { sorted } from "../../src/renderer/sorted";
@@ -44,6 +46,20 @@ test("which tier of a group a run is", () => {
   const run = { profile: "azure-a1", arguments: '{"group": "g1", "profiles": ["azure-a0", "azure-a1"]}' };
   expect(groupOf(run)).toEqual({ id: "g1", at: 2, of: 2 });
   expect([groupOf({ ...run, arguments: "{}" }), groupOf({ ...run, arguments: "no json" })]).toEqual([null, null]);
+});
+
+test("one block has no range, and is not said to have one", () => {
+  const row = {
+    ...{ overlay: "weave", mode: "fastdp", encrypted: 0, unit: "bit/s", median: 95e6, blocks: 1, left_out: 0 },
+    ...{ ratio: 0.994, ratio_low: 0.994, ratio_high: 0.994, ratio_same_step: 0, ratio_blocks: 1 },
+    ...{ interval_low: null, interval_high: null, coverage: null, verdict_words: null, provisional: 0 },
+  } as unknown as VerdictRow;
+  const said = (part: Partial<VerdictRow>) =>
+    verdictSentence({ ...row, ...part }, { rateUnit: "auto", timeUnit: "auto" });
+  expect(said({})).toBe("no verdict below six blocks: 95 Mbit/s, .994 of the host, 1 block.");
+  expect(said({ ratio_low: 0.9, ratio_blocks: 2 })).toBe(
+    "no verdict below six blocks: 95 Mbit/s, .994 of the host (blocks: .900 to .994), 2 blocks.",
+  );
 });
 
 test("overlays in short", () => {

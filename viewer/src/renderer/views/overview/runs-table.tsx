@@ -4,6 +4,8 @@ import { clean } from "../../charts/figure";
 import {
   ACCELERATORS,
   elapsed,
+  enoughAfter,
+  enoughWords,
   groupOf,
   stateAdvice,
   stateWords,
@@ -112,10 +114,19 @@ function Trials({ run }: { run: RunRow }) {
   ]
     .filter(Boolean)
     .join(", ");
+  const enough = enoughAfter(run);
   return (
     <>
-      <Two first={`${run.trials_done} of ${run.trials_planned}`} second={lost || null} />
-      {run.trials_done < run.trials_planned ? (
+      <Two
+        first={enough === null ? `${run.trials_done} of ${run.trials_planned}` : String(run.trials_done)}
+        second={lost || null}
+      />
+      {enough === null ? null : (
+        <small class="below wraps" title="Every interval of the primary metric was as narrow as PRECISION asked">
+          {enoughWords(enough, run)}
+        </small>
+      )}
+      {run.state !== "done" && run.trials_done < run.trials_planned ? (
         <progress
           class="below"
           max={run.trials_planned}
