@@ -14,3 +14,6 @@ export function plainText(text: string, most = 200): string {
 /** For raw output, which has lines: their ends and tabs stay. */
 export const plainLines = (text: string): string =>
   text.replace(HIDDEN, (found) => (found === "\n" || found === "\t" ? found : "�"));
+
+/** What was cut ends with dots already. */
+export const ended = (words: string): string => (words.endsWith("…") ? words : `${words}.`);

@@ -1,7 +1,7 @@
 /** Which files are this lab's own: those in its results folder, and the demo. Any other comes from elsewhere, and is said to. */
 import { realpathSync } from "node:fs";
 import { isAbsolute, relative } from "node:path";
-import { plainText } from "../contract/text";
+import { ended, plainText } from "../contract/text";
 
 export class Home {
   /** path: a file, or a folder of files; null where this lab's results are not known. own: what comes with the viewer. */
@@ -19,10 +19,12 @@ export class Home {
         : `It lies outside of this lab's results (${this.path}).`;
     const by = machines.length
       ? [
-          `It was measured on: ${machines
-            .slice(0, 3)
-            .map((machine) => plainText(machine, 60))
-            .join("; ")}${machines.length > 3 ? "; …" : ""}.`,
+          ended(
+            `It was measured on: ${machines
+              .slice(0, 3)
+              .map((machine) => plainText(machine, 60))
+              .join("; ")}${machines.length > 3 ? "; …" : ""}`,
+          ),
         ]
       : [];
     return [where, ...by];

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ended } from "../../src/contract/text";
 import { plain } from "../../src/renderer/charts/figure";
 import { csv, tabbed } from "../../src/renderer/csv";
 
@@ -34,6 +35,13 @@ test("what is pasted has tabs, nothing for what is missing, and no formula", () 
     ],
   };
   expect(tabbed(grid)).toBe("overlay\tgoodput (Mbit/s)\tgained\n'=1+1\t-4.5\t+12\na b c\t\t'-x");
+});
+
+test("a sentence that was cut ends once", () => {
+  expect([ended("another image: 252bbcfe0445…"), ended("another scale: 1, then 70")]).toEqual([
+    "another image: 252bbcfe0445…",
+    "another scale: 1, then 70.",
+  ]);
 });
 
 test("no text of a database is markup in a plot, reorders it, or fills it", () => {

@@ -2,6 +2,7 @@
 import { useMemo } from "preact/hooks";
 import type { ComparisonRow, DotRow, TableRow } from "../../../contract/compare";
 import type { RunRow } from "../../../contract/overview";
+import { ended } from "../../../contract/text";
 import { compareFigure } from "../../charts/compare/figure";
 import { isHost } from "../../charts/compare/ratios";
 import { summaryTable } from "../../charts/compare/table";
@@ -191,7 +192,7 @@ function Notes({ table, rows, hidden }: { table: TableRow; rows: ComparisonRow[]
   );
   const sentences = [
     hidden ? `${hidden} ${hidden === 1 ? "variant is" : "variants are"} hidden by a filter.` : "",
-    tools.length ? `Measured with ${tools.map((tool) => clean(tool)).join(", ")}.` : "",
+    tools.length ? ended(`Measured with ${tools.map((tool) => clean(tool)).join(", ")}`) : "",
     claims && margin !== null
       ? `Verdict: same where all of the interval lies within ${percent(margin)} of the host, by the margin given before the run; faster, slower, better or worse where all of it lies on one side of 1; else cannot tell.`
       : "",

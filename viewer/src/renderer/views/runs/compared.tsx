@@ -1,5 +1,6 @@
 /** Two or more runs held against the first: what forbids it, what differs, the plots and the table. */
 import { useMemo } from "preact/hooks";
+import { ended } from "../../../contract/text";
 import type { RunTableRow, RunValueRow } from "../../../contract/two-runs";
 import { clean } from "../../charts/figure";
 import { type Against, changesOf, differences, sideBySide, whatOf } from "../../charts/two-runs";
@@ -127,7 +128,7 @@ function Drawn({ chosen, table, values }: { chosen: Chosen[]; table: RunTableRow
   };
   const mtus = chosen.slice(1).flatMap((other, at) => {
     const found = changedMtus(values[0] ?? [], values[at + 1] ?? []);
-    return found.length ? [`${between(chosen, other)}: ${clean(found.join("; "), 600)}.`] : [];
+    return found.length ? [`${between(chosen, other)}: ${ended(clean(found.join("; "), 600))}`] : [];
   });
   const overlays = overlaysOf(variants);
   return (

@@ -1,4 +1,6 @@
 /** What has to be known before two runs are held against each other. */
+
+import { ended } from "../../../contract/text";
 import type { RunTableRow } from "../../../contract/two-runs";
 import { clean } from "../../charts/figure";
 import { changed, hindrances } from "../../two-runs/hindrances";
@@ -30,14 +32,14 @@ export function Warnings({ chosen }: { chosen: Chosen[] }) {
             {against.length ? (
               <div class="banner" role="note">
                 <strong>
-                  {which} cannot be compared: {clean(short(against.join("; ")), 400)}.
+                  {which} cannot be compared: {ended(clean(short(against.join("; ")), 400))}
                 </strong>{" "}
                 What differs below may be that alone. No verdict is given.
               </div>
             ) : null}
             {changes.length ? (
               <p>
-                {between(chosen, other)}: {clean(short(changes.join("; ")), 600)}.
+                {between(chosen, other)}: {ended(clean(short(changes.join("; ")), 600))}
               </p>
             ) : null}
           </div>
@@ -67,7 +69,7 @@ export function Absent({ chosen, tables }: { chosen: Chosen[]; tables: RunTableR
         const [run] = chosen.slice(at);
         return names.length && run ? (
           <p class="quiet">
-            Only {nameOf(chosen, run)} has {clean(names.join(", "), 400).replace(/(?<!…)$/, ".")}
+            Only {nameOf(chosen, run)} has {ended(clean(names.join(", "), 400))}
           </p>
         ) : null;
       })}
