@@ -98,6 +98,33 @@ describe("what is drawn", () => {
   });
 });
 
+describe("the line of all that is offered", () => {
+  const lineOf = (load: Load, rateAxis: LoadOptions["rateAxis"]) => {
+    const [line] = traces(loadFigure(load, { ...ABSOLUTE, rateAxis }));
+    expect(line?.name).toBe("all that is offered");
+    return (line?.x ?? []).map((x, at) => [x ?? NaN, line?.y[at] ?? NaN] as const);
+  };
+  const offered = path.rows.flatMap((row) => row.offered ?? []);
+
+  test("has delivered = offered at every point, and enough of them for a linear axis beside a logarithmic one", () => {
+    const points = lineOf(path, "linear");
+    expect(points).toHaveLength(60);
+    for (const [x, y] of points) expect(y).toBeCloseTo(x, 9);
+    expect(points[0]?.[0]).toBeCloseTo(Math.min(...offered) / 1e6, 9);
+    expect(points[59]?.[0]).toBeCloseTo(Math.max(...offered) / 1e6, 9);
+    expect((points[1]?.[0] ?? NaN) / (points[0]?.[0] ?? NaN)).toBeCloseTo(
+      (Math.max(...offered) / Math.min(...offered)) ** (1 / 59),
+      9,
+    );
+  });
+
+  test("stays so where what arrived takes another unit than what was offered", () => {
+    // Of 1 to 225 Mbit/s so little arrives that it is told in kbit/s.
+    const little = { ...skybet, trials: skybet.trials.map((row) => ({ ...row, goodput: 5e3 })) };
+    for (const [x, y] of lineOf(of(little), "log")) expect(y / (x * 1e3)).toBeCloseTo(1, 9);
+  });
+});
+
 describe("against the host of the same block", () => {
   const trial = (id: number) => {
     const found = skybet.trials.find(({ trial_id }) => trial_id === id);

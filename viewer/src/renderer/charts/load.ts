@@ -30,8 +30,7 @@ export function loadFigure(load: Load, options: LoadOptions): Figure {
     dots(load, series, options, offered, scale),
     legendEntry(series),
   ]);
-  if (metric === "goodput" && !normalised && load.against === "load" && trials.length)
-    data.unshift(diagonal(trials, offered));
+  if (metric === "goodput" && !normalised && load.against === "load") data.unshift(...diagonal(trials, offered, scale));
   const blocks = counted(load.blocks, "block");
   return {
     title: `${titleOf(metric, normalised, scale)} against ${load.against === "load" ? "offered UDP load" : "datagram size"}, ${blocks}`,
@@ -194,19 +193,27 @@ function blockLines(
   });
 }
 
-/** Where all that was offered arrives. */
-function diagonal(trials: readonly LoadTrial[], { factor }: Scale): Partial<Data> {
-  const all = trials.flatMap(({ offered }) => (offered === null ? [] : [offered / factor]));
-  const ends = [Math.min(...all), Math.max(...all)];
-  return {
-    type: "scatter",
-    mode: "lines",
-    name: "all that is offered",
-    x: ends,
-    y: ends,
-    hoverinfo: "skip",
-    line: { color: "#888888", width: 1, dash: "dot" },
-  } as Partial<Data>;
+/** Enough that the line looks smooth where one axis is logarithmic and the other is not. */
+const ON_DIAGONAL = 60;
+
+/** Where all that was offered arrives; each axis has a unit of its own. */
+function diagonal(trials: readonly LoadTrial[], offered: Scale, delivered: Scale): Partial<Data>[] {
+  const known = trials.flatMap(({ offered: rate }) => (rate === null || rate <= 0 ? [] : [rate]));
+  if (known.length === 0) return [];
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  // By equal factors, as x is logarithmic.
+  const rates = Array.from({ length: ON_DIAGONAL }, (_, at) => least * (most / least) ** (at / (ON_DIAGONAL - 1)));
+  return [
+    {
+      type: "scatter",
+      mode: "lines",
+      name: "all that is offered",
+      x: rates.map((rate) => rate / offered.factor),
+      y: rates.map((rate) => rate / delivered.factor),
+      hoverinfo: "skip",
+      line: { color: "#888888", width: 1, dash: "dot" },
+    } as Partial<Data>,
+  ];
 }
 
 function layoutOf(
