@@ -11,6 +11,27 @@ export function plainText(text: string, most = 200): string {
   return short.replace(HIDDEN, "�");
 }
 
+/** The same of a name, shortened in its middle: names that begin alike end otherwise. */
+export function plainName(name: string, most: number): string {
+  if (name.length <= most) return plainText(name, most);
+  const tail = Math.floor((most - 1) / 2);
+  return plainText(`${name.slice(0, most - 1 - tail)}…${name.slice(-tail)}`, most);
+}
+
+/** Names as they may stand beside each other, in their order: those that are alike when shortened are numbered. */
+export function distinctNames(names: readonly string[], most: number): string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    let found = plainName(name, most);
+    for (let number = 2; taken.has(found); number++) {
+      const end = ` (${number})`;
+      found = `${plainName(name, most - end.length)}${end}`;
+    }
+    taken.add(found);
+    return found;
+  });
+}
+
 /** For raw output, which has lines: their ends and tabs stay. */
 export const plainLines = (text: string): string =>
   text.replace(HIDDEN, (found) => (found === "\n" || found === "\t" ? found : "�"));

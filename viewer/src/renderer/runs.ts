@@ -1,6 +1,7 @@
 /** What a run's row says, in words. Pure: tested without a window. */
 import type { RunRow, VerdictRow } from "../contract/overview";
 import type { Settings } from "../contract/settings";
+import { plainName } from "../contract/text";
 import { clean } from "./charts/figure";
 import { fields, list, nullable, object, parsed, text, yesNo } from "./json";
 import { number, ratio, scaleOf, withUnit } from "./units";
@@ -17,8 +18,8 @@ export interface Variant {
 /** weave fastdp encrypted; many modes that encrypt say so in their name already. */
 export const variantWords = ({ overlay, mode, encrypted }: Variant): string =>
   [
-    clean(overlay, 40),
-    mode === null ? null : clean(mode, 40),
+    plainName(overlay, 40),
+    mode === null ? null : plainName(mode, 40),
     encrypted && !/encrypted/.test(mode ?? "") ? "encrypted" : null,
   ]
     .filter(Boolean)

@@ -1,6 +1,6 @@
 /** Variants of a run in plots: each has its place in the run, which is its colour and symbol in every one. */
 import type { RunRow } from "../contract/overview";
-import { clean } from "./charts/figure";
+import { distinctNames, plainName } from "../contract/text";
 import { object, optional, parsed, record, text } from "./json";
 import { type Variant, variantsOf, variantWords } from "./runs";
 
@@ -15,19 +15,25 @@ export interface Placed {
 export const variantKey = ({ overlay, mode, encrypted }: Variant): string =>
   JSON.stringify([overlay, mode, Boolean(encrypted)]);
 
-export const variantName = (variant: Variant): string => clean(variantWords(variant), 60);
+/** Letters of a name. */
+const NAME = 60;
 
-/** In the order asked for; those that only the rows have come last. */
+export const variantName = (variant: Variant): string => plainName(variantWords(variant), NAME);
+
+/** In the order asked for; those that only the rows have come last. No two have the same name. */
 export function placedVariants(run: Pick<RunRow, "variants">, rows: readonly Variant[]): Map<string, Placed> {
-  const found = new Map<string, Placed>();
+  const found = new Map<string, Variant>();
   for (const each of [...variantsOf(run), ...rows]) {
     const key = variantKey(each);
-    if (!found.has(key)) {
-      const isHost = each.overlay === "host" && each.mode === null;
-      found.set(key, { key, name: variantName(each), at: found.size, isHost });
-    }
+    if (!found.has(key)) found.set(key, each);
   }
-  return found;
+  const names = distinctNames([...found.values()].map(variantWords), NAME);
+  return new Map(
+    [...found].map(([key, { overlay, mode }], at) => [
+      key,
+      { key, name: names[at] ?? "", at, isHost: overlay === "host" && mode === null },
+    ]),
+  );
 }
 
 const NODES = record(object({ zone: optional(text) }));

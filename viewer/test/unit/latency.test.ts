@@ -45,6 +45,9 @@ const netperf = chosen(deitcher, { size: "1024" });
 const sockperf = chosen(full, probe("sockperf"));
 const qperf = chosen(full, probe("qperf"));
 
+/** Two more overlays than the rows have, with names that are alike where a plot shortens them. */
+const LONG = ["a", "b"].map((middle) => `${"long-".repeat(12)}${middle}${"-name".repeat(12)}`);
+
 describe("choices", () => {
   test("tools say which loop they are", () => {
     expect(latencyOf(full.trials, full.run, {}).choices[0]?.options.map(({ label }) => label)).toEqual([
@@ -167,4 +170,23 @@ describe("golden figures", () => {
     ));
   test("single values", () =>
     expect(asText(valuesFigure(qperf.latency, qperf.panels, UNITS))).toMatchFileSnapshot("golden/latency-values.json"));
+});
+
+test("overlays whose shortened names are alike have a line each, and are told apart", () => {
+  const [first] = full.trials.filter(({ tool }) => tool === "qperf");
+  const trials = LONG.flatMap((overlay, at) =>
+    full.trials
+      .filter(({ tool, overlay: of }) => tool === "qperf" && of === first?.overlay)
+      .map((row) => ({ ...row, overlay, mode: null, value: (at + 1) * 1e-3 })),
+  );
+  const { latency, panels } = chosen({ ...full, run: { ...full.run, variants: "[]" }, trials }, probe("qperf"));
+  const figure = valuesFigure(latency, panels, UNITS);
+  expect(traces(figure).map(({ x, y }) => [new Set(x), new Set(y)])).toEqual([
+    [new Set([1]), new Set([0])],
+    [new Set([2]), new Set([1])],
+  ]);
+  expect(figure.layout.yaxis?.ticktext).toEqual([
+    "long-long-long-long-…name-name-name-name",
+    "long-long-long-long-…name-name-name-name (2)",
+  ]);
 });

@@ -175,6 +175,21 @@ describe("highest rate reached", () => {
   });
 });
 
+test("overlays whose shortened names are alike have a line of the highest rates each", () => {
+  const [one, other] = ["a", "b"].map((middle) => `${"long-".repeat(12)}${middle}${"-name".repeat(12)}`);
+  const renamed = <Row extends { overlay: string }>(rows: Row[]): Row[] =>
+    rows.map((row) => ({ ...row, overlay: (row.overlay === "host" ? one : other) as string, mode: null }));
+  const load = of({
+    run: { ...skybet.run, variants: "[]" },
+    trials: renamed(skybet.trials),
+    medians: renamed(skybet.medians),
+  });
+  const figure = highestFigure(load, { normalised: false, share: 0.01, units: UNITS });
+  const [a, b, strokes] = traces(figure);
+  expect([a, b, strokes].map((trace) => [...new Set(trace?.y)])).toEqual([[0], [1], [0, 1]]);
+  expect(new Set(figure.layout.yaxis?.ticktext).size).toBe(2);
+});
+
 test("a loss that what arrived contradicts carries no load", () => {
   // Recorded: of 302 Mbit/s 89 % were lost by the tool's count, and 7 arrived, not 33.
   const trial = skybet.trials.find(({ trial_id }) => trial_id === 192);

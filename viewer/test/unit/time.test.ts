@@ -4,6 +4,7 @@ import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../src/contra
 import { bucketWords, stallsOf, timeFigure } from "../../src/renderer/charts/time";
 import { nodeStates } from "../../src/renderer/node-state";
 import { verdictSentence } from "../../src/renderer/runs";
+import { type Placed, placedVariants } from "../../src/renderer/variants";
 import { budget } from "../../src/renderer/views/time/budget";
 import { asText, traces, UNITS } from "./golden";
 import rows from "./rows/time-aws-t2.medium.json";
@@ -11,16 +12,30 @@ import rows from "./rows/time-aws-t2.medium.json";
 const trials = rows.trials as TimeTrialRow[];
 const points = rows.points as TimePointRow[];
 const buckets = rows.buckets as TimeBucketRow[];
-const VARIANTS = ["host", "weave sleeve", "weave fastdp"];
+const placed = (variants: [string, string | null][]) => {
+  const asked = variants.map(([overlay, mode]) => ({ overlay, mode, encrypted: false }));
+  return [...placedVariants({ variants: JSON.stringify(asked) }, []).values()];
+};
+const VARIANTS = placed([
+  ["host", null],
+  ["weave", "sleeve"],
+  ["weave", "fastdp"],
+]);
 
-const figure = (its: TimePointRow[], of = trials, metric = "goodput", unit = "bit/s") =>
+const figure = (
+  its: TimePointRow[],
+  of = trials,
+  metric = "goodput",
+  unit = "bit/s",
+  variants: readonly Placed[] = VARIANTS,
+) =>
   timeFigure({
     what: "tcp-goodput",
     metric,
     unit,
     points: its,
     trials: of,
-    variants: VARIANTS,
+    variants,
     buckets,
     until: 4,
     settings: UNITS,
@@ -95,6 +110,22 @@ test("a colour is an overlay's, whatever else is chosen", () => {
   const only = trials.filter(({ mode }) => mode === "fastdp");
   const [line] = figure(points, only).data as { line?: { color?: string }; name?: string }[];
   expect([line?.name, line?.line?.color]).toEqual(["weave fastdp", "#009e73"]);
+});
+
+test("overlays whose long names begin alike have a colour, a place in the legend and a name each", () => {
+  const overlays = ["one", "two"].map((end) => `${"a-long-name-of-an-overlay-".repeat(3)}${end}`);
+  const of = overlays.map((overlay, at) => trial({ trial_id: at + 1, overlay, mode: null }));
+  const its = [1, 2].map((trial_id) => interval(0, 2e6, { trial_id }));
+  const variants = placed([["host", null], ...overlays.map((overlay): [string, null] => [overlay, null])]);
+  const drawn = figure(its, of, "goodput", "bit/s", variants).data as unknown as {
+    name: string;
+    showlegend: boolean;
+    line: { color: string };
+  }[];
+  expect(drawn.slice(0, 2).map(({ name, showlegend, line }) => [name, showlegend, line.color])).toEqual([
+    ["a-long-name-of-an…f-an-overlay-one", true, "#e69f00"],
+    ["a-long-name-of-an…f-an-overlay-two", true, "#009e73"],
+  ]);
 });
 
 test("blocks are read as long as there is room, the first one always", () => {

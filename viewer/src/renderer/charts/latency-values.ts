@@ -6,7 +6,7 @@ import { axisTitle, shortName } from "./latency-percentiles";
 import { blocksOf, type Latency, overBlocks, type Panel, type Series } from "./latency-points";
 import { counted } from "./load-points";
 import { logAxis } from "./log-axis";
-import { sideBySide } from "./panels";
+import { namesAxis, sideBySide } from "./panels";
 
 type Units = Parameters<typeof scaleOf>[2];
 
@@ -15,18 +15,24 @@ export function valuesFigure(latency: Latency, panels: readonly Panel[], units: 
     series.flatMap(({ profiles }) => profiles.map(({ trial }) => trial.value)),
   );
   const scale = scaleOf("s", all, units);
-  const names = [...new Set(panels.flatMap(({ series }) => series.map(({ variant }) => plain(variant.name))))];
+  const variants = new Map(
+    panels.flatMap(({ series }) => series.map(({ variant }) => [variant.key, variant] as const)),
+  );
+  const lines = new Map([...variants.keys()].map((key, line) => [key, line]));
   return {
     ...sideBySide(
       panels.map(({ title, series }) => ({
         title,
-        data: series.flatMap((each) => [dots(each, scale, units), ...median(each, scale)]),
+        data: series.flatMap((each) => {
+          const line = lines.get(each.variant.key) as number;
+          return [dots(each, line, scale, units), ...median(each, line, scale)];
+        }),
       })),
       {
         title: { text: axisTitle(latency, scale.unit) },
         ...logAxis(all.map((value) => value && value / scale.factor)),
       },
-      { type: "category", categoryorder: "array", categoryarray: names.reverse(), range: [-0.6, names.length - 0.4] },
+      namesAxis([...variants.values()].map(({ name }) => name)),
       { showlegend: false },
     ),
     title: `${shortName(latency)} (${scale.unit}), ${latency.probe.name}${latency.sizeWords}, ${counted(blocksOf(panels), "block")}`,
@@ -52,7 +58,7 @@ export function valuesFigure(latency: Latency, panels: readonly Panel[], units: 
   };
 }
 
-function dots({ variant, profiles }: Series, { factor }: Scale, units: Units): Partial<Data> {
+function dots({ variant, profiles }: Series, line: number, { factor }: Scale, units: Units): Partial<Data> {
   const shown = profiles.filter(({ trial }) => trial.value !== null);
   return {
     type: "scatter",
@@ -60,7 +66,7 @@ function dots({ variant, profiles }: Series, { factor }: Scale, units: Units): P
     name: plain(variant.name),
     legendgroup: String(variant.at),
     x: shown.map(({ trial }) => (trial.value as number) / factor),
-    y: shown.map(() => plain(variant.name)),
+    y: shown.map(() => line),
     customdata: shown.map(({ trial }) => trial.trial_id),
     text: shown.map(({ trial }) =>
       [
@@ -74,7 +80,7 @@ function dots({ variant, profiles }: Series, { factor }: Scale, units: Units): P
   } as Partial<Data>;
 }
 
-function median({ variant, profiles }: Series, { factor }: Scale): Partial<Data>[] {
+function median({ variant, profiles }: Series, line: number, { factor }: Scale): Partial<Data>[] {
   const { value, blocks } = overBlocks(profiles, ({ trial }) => trial.value);
   if (value === null || blocks < 2) return [];
   return [
@@ -84,7 +90,7 @@ function median({ variant, profiles }: Series, { factor }: Scale): Partial<Data>
       showlegend: false,
       hoverinfo: "skip",
       x: [value / factor],
-      y: [plain(variant.name)],
+      y: [line],
       marker: {
         symbol: "line-ns-open",
         size: 20,

@@ -4,6 +4,7 @@ import type { LoadTrial } from "../../contract/load";
 import { number, scaleOf, withUnit } from "../units";
 import { type Cell, colour, type Figure, plain, symbol } from "./figure";
 import { againstHost, contradicts, counted, type Load, type LoadSeries, percent } from "./load-points";
+import { namesAxis } from "./panels";
 
 export interface HighestOptions {
   normalised: boolean;
@@ -68,8 +69,9 @@ function hostBest(load: Load, block: number): number | null {
 export function highestFigure(load: Load, options: HighestOptions): Figure {
   const { normalised, share } = options;
   const drawn = load.series.filter(({ variant }) => !normalised || !variant.isHost);
-  const found = drawn.map((series) => ({
+  const found = drawn.map((series, line) => ({
     series,
+    line,
     highest: highest(series),
     carried: carried(series, share),
     blocks: best(load, series, normalised),
@@ -89,14 +91,14 @@ export function highestFigure(load: Load, options: HighestOptions): Figure {
     ? Math.max(1, ...found.flatMap(({ blocks }) => blocks.map((trial) => shown(trial) ?? 0)))
     : Math.max(0, ...values.map((value) => value ?? 0)) / scale.factor || 1;
   const data: Partial<Data>[] = found.map(
-    ({ series: { variant }, blocks }) =>
+    ({ series: { variant }, line, blocks }) =>
       ({
         type: "scatter",
         mode: "markers",
         name: plain(variant.name),
         showlegend: false,
         x: blocks.map(shown),
-        y: blocks.map(() => plain(variant.name)),
+        y: blocks.map(() => line),
         customdata: blocks.map(({ trial_id }) => trial_id),
         text: blocks.map((trial) => hover(variant.name, trial, options)),
         hovertemplate: "%{text}<extra></extra>",
@@ -115,12 +117,7 @@ export function highestFigure(load: Load, options: HighestOptions): Figure {
         range: [0, (normalised ? 1.1 : END) * most],
         zeroline: false,
       },
-      yaxis: {
-        type: "category",
-        categoryorder: "array",
-        categoryarray: drawn.map(({ variant }) => plain(variant.name)).reverse(),
-        range: [-0.6, drawn.length - 0.4],
-      },
+      yaxis: namesAxis(drawn.map(({ variant }) => variant.name)),
       margin: { t: 8, r: 24, b: 48, l: 64 },
       legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
       showlegend: !normalised && found.some(({ highest: reached }) => reached !== null),
@@ -139,7 +136,8 @@ export function highestFigure(load: Load, options: HighestOptions): Figure {
   };
 }
 
-type Found = { series: LoadSeries; highest: Highest | null; carried: number | null; blocks: LoadTrial[] };
+/** line: its place on the axis of names. */
+type Found = { series: LoadSeries; line: number; highest: Highest | null; carried: number | null; blocks: LoadTrial[] };
 
 /** The axis goes on beyond the largest value by this much: what was lost there stands at its end. */
 const END = 1.4;
@@ -153,7 +151,7 @@ function medianMarks(
 ): Partial<Data>[] {
   const reached = found.filter(({ highest: at }) => at !== null);
   const through = found.filter(({ carried: at }) => at !== null);
-  const names = (of: readonly Found[]) => of.map(({ series }) => plain(series.variant.name));
+  const lines = (of: readonly Found[]) => of.map(({ line }) => line);
   const neutral = "#7a828c";
   return [
     {
@@ -162,7 +160,7 @@ function medianMarks(
       name: "highest median goodput, with the loss there",
       hoverinfo: "skip",
       x: reached.map(({ highest: at }) => (at as Highest).goodput / factor),
-      y: names(reached),
+      y: lines(reached),
       marker: { symbol: "line-ns-open", size: 20, color: neutral, line: { width: 2.5, color: neutral } },
     } as Partial<Data>,
     {
@@ -171,7 +169,7 @@ function medianMarks(
       showlegend: false,
       hoverinfo: "skip",
       x: reached.map(() => end),
-      y: names(reached),
+      y: lines(reached),
       text: reached.map(({ highest: at }) => `${percent((at as Highest).loss)} lost `),
       textposition: "middle left",
     } as Partial<Data>,
@@ -183,7 +181,7 @@ function medianMarks(
             name: `highest offered load with at most ${percent(share)} lost`,
             hoverinfo: "x",
             x: through.map(({ carried: at }) => (at as number) / factor),
-            y: names(through),
+            y: lines(through),
             marker: { symbol: "diamond-open", size: 13, color: neutral, line: { width: 2, color: neutral } },
           } as Partial<Data>,
         ]

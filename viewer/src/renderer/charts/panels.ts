@@ -21,6 +21,14 @@ export const legendFor = (names: number, y = 1.02): Partial<Layout>["legend"] =>
 export const heightFor = (names: number, least: number, perName: number): number =>
   Math.max(least, 130 + perName * names);
 
+/** An axis of names, the first on top. By position: names may be alike. */
+export const namesAxis = (names: readonly string[]) => ({
+  tickvals: names.map((_, at) => at),
+  ticktext: names.map((name) => plain(name)),
+  range: [names.length - 0.4, -0.6],
+  zeroline: false,
+});
+
 /** Lines have no symbols: where a plot is printed in grey, these tell them apart. */
 const DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot"] as const;
 export const dash = (at: number): string => DASHES[at % DASHES.length] as string;

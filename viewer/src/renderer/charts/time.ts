@@ -1,10 +1,11 @@
 /** Intervals within trials: one line per trial, aligned at each trial's start, one figure per metric. */
 import type { Data, Layout, Shape } from "plotly.js";
 import type { Settings } from "../../contract/settings";
+import { distinctNames } from "../../contract/text";
 import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../contract/time";
-import { variantWords } from "../runs";
 import { type Scale, scaleOf, withUnit } from "../units";
-import { type Cell, COLOURS, clean, colour, type Figure, plain } from "./figure";
+import { type Placed, variantKey } from "../variants";
+import { type Cell, COLOURS, colour, type Figure, plain } from "./figure";
 
 export interface TimeInput {
   /** What was measured, in words. */
@@ -15,7 +16,7 @@ export interface TimeInput {
   points: TimePointRow[];
   trials: TimeTrialRow[];
   /** All overlays and modes of the run in its order: what a colour means does not depend on what is chosen. */
-  variants: string[];
+  variants: readonly Placed[];
   buckets: TimeBucketRow[];
   /** s: where the time axis of all panels ends. */
   until: number;
@@ -52,15 +53,20 @@ export function timeFigure(input: TimeInput): Figure {
   const byTrial = grouped(points);
   const drawn = trials.filter(({ trial_id }) => byTrial.has(trial_id));
   const many = drawn.length > variants.length;
+  const labels = labelsOf(variants);
   const axis = AXES[metric];
   const value = axis?.ticks ? `%{y:${axis.ticks}}` : `%{y:.4~g} ${scale.unit}`;
-  const named = new Set<string>();
+  const named = new Set<number>();
   const data: Partial<Data>[] = [];
   let stalls = 0;
   for (const trial of drawn) {
     const rows = byTrial.get(trial.trial_id) ?? [];
-    const name = variantWords(trial);
-    const at = Math.max(0, variants.indexOf(name));
+    const key = variantKey(trial);
+    const at = Math.max(
+      0,
+      variants.findIndex((variant) => variant.key === key),
+    );
+    const name = plain(labels[at] ?? "");
     const line = {
       color: colour(at),
       dash: DASHES[Math.floor(at / COLOURS.length) % DASHES.length] ?? "solid",
@@ -68,14 +74,14 @@ export function timeFigure(input: TimeInput): Figure {
     };
     const common = {
       type: "scatter" as const,
-      legendgroup: name,
-      name: plain(name, 34),
+      legendgroup: String(at),
+      name,
       legendrank: at,
-      showlegend: !named.has(name),
+      showlegend: !named.has(at),
     };
-    const said = `${plain(name, 34)}, block ${trial.block}, repetition ${trial.repetition}`;
+    const said = `${name}, block ${trial.block}, repetition ${trial.repetition}`;
     const sliced = rows.some(({ n }) => n > 1);
-    if (sliced && drawn.length <= BANDS_MOST) data.push(band(rows, scale, colour(at), name));
+    if (sliced && drawn.length <= BANDS_MOST) data.push(band(rows, scale, colour(at), String(at)));
     data.push({
       ...common,
       mode: rows.length < 2 ? "lines+markers" : "lines",
@@ -84,7 +90,7 @@ export function timeFigure(input: TimeInput): Figure {
       opacity: many ? 0.85 : 1,
       hovertemplate: `${said}<br>%{x:.3~f} s: ${value}<extra></extra>`,
     } as Partial<Data>);
-    named.add(name);
+    named.add(at);
     const zero = unit === "bit/s" ? rows.filter(({ low }) => low === 0) : [];
     stalls += zero.length;
     if (zero.length)
@@ -108,7 +114,7 @@ export function timeFigure(input: TimeInput): Figure {
     layout: layout(input, scale, omit),
     grid: {
       columns: columns(scale),
-      rows: gridRows(drawn, byTrial, scale),
+      rows: gridRows(drawn, variants, byTrial, scale),
       points: drawn.flatMap((trial) => (byTrial.get(trial.trial_id) ?? []).map(() => trial.trial_id)),
     },
     summary: `${count(drawn.length, "line")}, one for each trial, over ${input.until.toFixed(1)} s${stalls ? `; in ${count(stalls, "interval")} nothing arrived` : ""}.`,
@@ -121,6 +127,13 @@ export const bucketWords = ({ capacity, sustained }: TimeBucketRow, units: TimeI
 /** For a note beside the plot: trial by trial, the intervals in which nothing arrived. */
 export const stallsOf = (points: TimePointRow[]): number =>
   points.filter(({ unit, low }) => unit === "bit/s" && low === 0).length;
+
+/** No longer than a legend has room for. */
+const labelsOf = (variants: readonly Placed[]): string[] =>
+  distinctNames(
+    variants.map(({ name }) => name),
+    34,
+  );
 
 const count = (n: number, word: string): string => `${n} ${n === 1 ? word : `${word}s`}`;
 const middleOf = ({ t_start, t_end }: TimePointRow): number => (t_start + t_end) / 2;
@@ -210,7 +223,7 @@ function guides({ unit, until, buckets, settings }: TimeInput, scale: Scale, omi
 
 /** px, at least: as wide in every panel of a run, so that what happens at one time stands one above the other. */
 function legendWidth({ variants, buckets }: TimeInput): number {
-  const names = [...variants.map((name) => clean(name, 34)), ...(buckets.length ? [SUSTAINED] : [])];
+  const names = [...labelsOf(variants), ...(buckets.length ? [SUSTAINED] : [])];
   return 82 + 7 * Math.max(...names.map(({ length }) => length));
 }
 
@@ -260,10 +273,15 @@ const columns = (scale: Scale): Figure["grid"]["columns"] => [
   { name: "samples" },
 ];
 
-const gridRows = (drawn: TimeTrialRow[], byTrial: Map<number, TimePointRow[]>, { factor }: Scale): Cell[][] =>
+const gridRows = (
+  drawn: TimeTrialRow[],
+  variants: readonly Placed[],
+  byTrial: Map<number, TimePointRow[]>,
+  { factor }: Scale,
+): Cell[][] =>
   drawn.flatMap((trial) =>
     (byTrial.get(trial.trial_id) ?? []).map(({ t_start, t_end, low, middle, high, n }) => [
-      variantWords(trial),
+      variants.find(({ key }) => key === variantKey(trial))?.name ?? null,
       trial.block,
       trial.repetition,
       trial.trial_id,

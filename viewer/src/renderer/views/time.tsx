@@ -4,12 +4,12 @@ import type { RunRow } from "../../contract/overview";
 import type { TimeBenchmarkRow, TimeTrialRow } from "../../contract/time";
 import { countsOf } from "../lost";
 import { useQuery } from "../query";
-import { variantsOf, variantWords } from "../runs";
 import { filterOf, keepFilter } from "../state";
 import { Rows } from "../ui/asked";
 import { Lost } from "../ui/lost";
 import { RunPicker, useRun } from "../ui/run-picker";
 import { Unusable } from "../ui/unusable";
+import { type Placed, placedVariants, variantKey } from "../variants";
 import { TimePanels } from "./time/panels";
 
 export interface TimeChoice {
@@ -17,7 +17,7 @@ export interface TimeChoice {
   benchmark: string | null;
   /** null: all. */
   block: number | null;
-  /** Overlays and modes that are not drawn. */
+  /** Keys of the overlays and modes that are not drawn. */
   hidden: string[];
 }
 
@@ -35,9 +35,9 @@ export function Time() {
   );
 }
 
-type Placed = Pick<TimeBenchmarkRow, "benchmark" | "placement" | "direction" | "client_node" | "server_node">;
+type Measured = Pick<TimeBenchmarkRow, "benchmark" | "placement" | "direction" | "client_node" | "server_node">;
 
-const keyOf = (row: Placed): string =>
+const keyOf = (row: Measured): string =>
   [row.benchmark, row.placement, row.direction, row.client_node, row.server_node].join(" ");
 
 function OfRun({ run }: { run: RunRow }) {
@@ -138,13 +138,14 @@ function Chosen({
   rows: TimeTrialRow[];
 }) {
   const kept = filterOf("time", OTHERWISE);
-  const variants = variantsOf(run).map(variantWords);
-  const present = variants.filter((name) => rows.some((row) => variantWords(row) === name));
+  const variants = [...placedVariants(run, rows).values()];
+  const measured = new Set(rows.map(variantKey));
+  const present = variants.filter(({ key }) => measured.has(key));
   const blocks = [...new Set(rows.map(({ block }) => block))].sort((one, other) => one - other);
   const block = kept.block !== null && blocks.includes(kept.block) ? kept.block : null;
   const hidden = new Set(kept.hidden);
   const trials = rows.filter(
-    (row) => !row.warmup && (block === null || row.block === block) && !hidden.has(variantWords(row)),
+    (row) => !row.warmup && (block === null || row.block === block) && !hidden.has(variantKey(row)),
   );
   return (
     <>
@@ -176,11 +177,11 @@ function Chosen({
   );
 }
 
-function Overlays({ present, hidden }: { present: string[]; hidden: Set<string> }) {
-  const shown = present.filter((name) => !hidden.has(name));
-  const toggle = (name: string): void => {
+function Overlays({ present, hidden }: { present: Placed[]; hidden: Set<string> }) {
+  const shown = present.filter(({ key }) => !hidden.has(key));
+  const toggle = (key: string): void => {
     const next = new Set(hidden);
-    if (!next.delete(name)) next.add(name);
+    if (!next.delete(key)) next.add(key);
     choose({ hidden: [...next] });
   };
   return (
@@ -189,17 +190,17 @@ function Overlays({ present, hidden }: { present: string[]; hidden: Set<string> 
         Overlays: {shown.length === present.length ? `all ${present.length}` : `${shown.length} of ${present.length}`}
       </summary>
       <div class="boxes">
-        {present.map((name) => (
-          <label>
-            <input type="checkbox" checked={!hidden.has(name)} onChange={() => toggle(name)} /> {name}
+        {present.map(({ key, name }) => (
+          <label key={key}>
+            <input type="checkbox" checked={!hidden.has(key)} onChange={() => toggle(key)} /> {name}
           </label>
         ))}
         <span class="tools">
           <button type="button" onClick={() => choose({ hidden: [] })}>
             All
           </button>
-          <button type="button" onClick={() => choose({ hidden: present.slice(1) })}>
-            Only {present[0]}
+          <button type="button" onClick={() => choose({ hidden: present.slice(1).map(({ key }) => key) })}>
+            Only {present[0]?.name}
           </button>
         </span>
       </div>

@@ -1,6 +1,7 @@
 /** Overlays × modes of one table: a strip each, with every repetition, median, interval, theory and what was published. */
 import type { ComparisonRow, DotRow, TableRow } from "../../../contract/compare";
 import type { Settings } from "../../../contract/settings";
+import { distinctNames } from "../../../contract/text";
 import { type PublishedRatio, publishedOf } from "../../published";
 import { variantWords } from "../../runs";
 import { number, ratio, type Scale, scaleOf, withUnit } from "../../units";
@@ -41,11 +42,11 @@ interface Strip {
 
 const MANY = 12;
 
-function stripOf(row: ComparisonRow, dots: Dot[], asRatio: boolean, host: number | null): Strip {
+function stripOf(row: ComparisonRow, name: string, dots: Dot[], asRatio: boolean, host: number | null): Strip {
   const published = publishedOf(row.published);
   const range = (low: number | null, high: number | null, coverage: number | null): Strip["bar"] =>
     low === null || high === null ? null : { low, high, coverage };
-  const common = { row, name: plain(variantWords(row), 34), dots };
+  const common = { row, name: plain(name), dots };
   if (!asRatio)
     return {
       ...common,
@@ -174,7 +175,8 @@ export function compareFigure(input: CompareInput): Figure {
   const { table, rows, asRatio, units } = input;
   const dots = asRatio ? ratioDots(input.dots) : trialDots(input.dots);
   const host = rows.find(isHost)?.median ?? null;
-  const strips = rows.map((row) => stripOf(row, dots.get(variantKey(row)) ?? [], asRatio, host));
+  const names = distinctNames(rows.map(variantWords), 34);
+  const strips = rows.map((row, at) => stripOf(row, names[at] ?? "", dots.get(variantKey(row)) ?? [], asRatio, host));
   const values = strips.flatMap(valuesOf);
   const scale = asRatio ? scaleOf("ratio", [], units) : scaleOf(table.unit, values, units);
   const say: Say = (value) => (asRatio ? `${ratio(value)} of the host` : withUnit(value, scale));

@@ -1,5 +1,6 @@
 /** Tiers × overlays: which runs are columns, which variants rows, what is in each cell; and what keeps columns apart. */
 import type { GridCellRow } from "../../../contract/compare";
+import { distinctNames } from "../../../contract/text";
 import { variantWords } from "../../runs";
 import { clean } from "../figure";
 import { variantKey } from "./ratios";
@@ -49,19 +50,21 @@ export function tiersOf(rows: readonly GridCellRow[]): Tiers {
     const [a, b] = [order(one.first), order(other.first)];
     return a.reduce((found, word, at) => found || collator.compare(word, b[at] as string), 0);
   });
-  const variants = new Map(
-    rows.map((row) => [variantKey(row), { key: variantKey(row), name: clean(variantWords(row), 34), row }]),
+  const variants = [...new Map(rows.map((row) => [variantKey(row), row]))].sort(
+    ([one, a], [other, b]) =>
+      // What can be read across comes first.
+      measured(sorted, other) - measured(sorted, one) ||
+      collator.compare(a.overlay, b.overlay) ||
+      collator.compare(a.mode ?? "", b.mode ?? "") ||
+      a.encrypted - b.encrypted,
+  );
+  const names = distinctNames(
+    variants.map(([, row]) => variantWords(row)),
+    34,
   );
   return {
     columns: sorted,
-    variants: [...variants.values()].sort(
-      ({ key: one, row: a }, { key: other, row: b }) =>
-        // What can be read across comes first.
-        measured(sorted, other) - measured(sorted, one) ||
-        collator.compare(a.overlay, b.overlay) ||
-        collator.compare(a.mode ?? "", b.mode ?? "") ||
-        a.encrypted - b.encrypted,
-    ),
+    variants: variants.map(([key], at) => ({ key, name: names[at] ?? "" })),
     warnings: warningsOf(rows),
   };
 }

@@ -9,13 +9,14 @@ import { settings, showTrial } from "../../state";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { number } from "../../units";
+import { type Placed, variantKey } from "../../variants";
 import { budget } from "./budget";
 
 interface Panels {
   benchmark: TimeBenchmarkRow;
   what: string;
   trials: TimeTrialRow[];
-  variants: string[];
+  variants: readonly Placed[];
 }
 
 export function TimePanels({ benchmark, what, trials, variants }: Panels) {
@@ -65,7 +66,7 @@ function Drawn({
       });
     });
   }, [points, buckets, key, what, rateUnit, timeUnit]);
-  const names = new Set(trials.map(variantWords)).size;
+  const names = new Set(trials.map(variantKey)).size;
   return (
     <>
       {figures.map((figure, at) => (
