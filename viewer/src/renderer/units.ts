@@ -56,24 +56,26 @@ export function scaleOf(
   }
 }
 
-/** Four significant digits; – where nothing is known. */
+/** Four significant digits, of a value however small; – where nothing is known. */
 export function number(value: number | null, scale: Scale = { unit: "", factor: 1 }): string {
   if (value === null || !Number.isFinite(value)) return "–";
   const scaled = value / scale.factor;
-  if (scaled === 0) return "0";
-  const digits = Math.abs(scaled) >= 1e4 ? 0 : Math.max(0, 3 - Math.floor(Math.log10(Math.abs(scaled))));
-  return scaled
-    .toFixed(Math.min(digits, 6))
-    .replace(/^(-?\d+\.\d*?)0+$/, "$1")
-    .replace(/\.$/, "");
+  return Math.abs(scaled) >= 1e4 ? scaled.toFixed(0) : String(Number(scaled.toPrecision(4)));
 }
 
 export const withUnit = (value: number | null, scale: Scale): string =>
   value === null ? "–" : `${number(value, scale)}${scale.unit && scale.unit !== "ratio" ? ` ${scale.unit}` : ""}`;
 
-/** Three digits that matter. */
-export const ratio = (value: number | null): string =>
-  value === null ? "–" : value.toFixed(value < 0.1 ? 4 : value < 2 ? 3 : value < 10 ? 2 : 1).replace(/^0\./, ".");
+/** Three digits that matter; two of what four places would show as nothing, or nearly. */
+export function ratio(value: number | null): string {
+  if (value === null) return "–";
+  if (value === 0) return "0";
+  const said =
+    value < 0.001
+      ? String(Number(value.toPrecision(2)))
+      : value.toFixed(value < 0.1 ? 4 : value < 2 ? 3 : value < 10 ? 2 : 1);
+  return said.replace(/^0\./, ".");
+}
 
 /** 2026-11-21 23:37 UTC */
 export const time = (iso: string | null): string =>
@@ -81,9 +83,10 @@ export const time = (iso: string | null): string =>
 
 export function duration(seconds: number | null): string {
   if (seconds === null || !Number.isFinite(seconds)) return "–";
-  if (seconds < 60) return `${Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60
-    ? `${minutes} min ${Math.round(seconds % 60)} s`
-    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  // Rounded before it is divided: no 60 s, and no 60 min.
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  const minutes = Math.round(whole / 60);
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { percent } from "../../src/renderer/charts/load-points";
 import { duration, number, ratio, scaleOf, time, withUnit } from "../../src/renderer/units";
 
 const AUTO = { rateUnit: "auto", timeUnit: "auto" } as const;
@@ -46,4 +47,20 @@ test("times of day say that they are UTC", () => {
   expect(duration(59.4)).toBe("59 s");
   expect(duration(462)).toBe("7 min 42 s");
   expect(duration(7260)).toBe("2 h 1 min");
+});
+
+test("a duration is rounded before it is divided", () => {
+  expect([59.7, 119.7, 3599.6, 7199.9].map(duration)).toEqual(["1 min 0 s", "2 min 0 s", "1 h 0 min", "2 h 0 min"]);
+});
+
+test("a small value is never shown as none", () => {
+  expect([2.5e-7, -3.1e-7, 0.0000378443, 0.99996].map((value) => number(value))).toEqual([
+    "2.5e-7",
+    "-3.1e-7",
+    "0.00003784",
+    "1",
+  ]);
+  expect(withUnit(0.31e-6, scaleOf("s", [0.31e-6], { rateUnit: "auto", timeUnit: "s" }))).toBe("3.1e-7 s");
+  expect(percent(2.5e-7)).toBe("0.000025\u00a0%");
+  expect([0, 3e-7, 0.000031, 0.00054, 0.0054].map(ratio)).toEqual(["0", "3e-7", ".000031", ".00054", ".0054"]);
 });
