@@ -1,7 +1,7 @@
 /** What a run's row says, in words. Pure: tested without a window. */
 import type { RunRow, VerdictRow } from "../contract/overview";
 import type { Settings } from "../contract/settings";
-import { plainName } from "../contract/text";
+import { distinctNames, plainName } from "../contract/text";
 import { clean } from "./charts/figure";
 import { fields, list, nullable, object, parsed, text, yesNo } from "./json";
 import { number, ratio, scaleOf, withUnit } from "./units";
@@ -15,15 +15,24 @@ export interface Variant {
   encrypted: boolean | number;
 }
 
-/** weave fastdp encrypted; many modes that encrypt say so in their name already. */
-export const variantWords = ({ overlay, mode, encrypted }: Variant): string =>
+const words = ({ overlay, mode, encrypted }: Variant, most: number): string =>
   [
-    plainName(overlay, 40),
-    mode === null ? null : plainName(mode, 40),
+    plainName(overlay, most),
+    mode === null ? null : plainName(mode, most),
     encrypted && !/encrypted/.test(mode ?? "") ? "encrypted" : null,
   ]
     .filter(Boolean)
     .join(" ");
+
+/** weave fastdp encrypted; many modes that encrypt say so in their name already. */
+export const variantWords = (variant: Variant): string => words(variant, 40);
+
+/** Names of variants that stand together, no two alike. */
+export const variantNames = (variants: readonly Variant[], most: number): string[] =>
+  distinctNames(
+    variants.map((variant) => words(variant, 1000)),
+    most,
+  );
 
 const VARIANTS = list(object({ overlay: text, mode: nullable(text), encrypted: yesNo }));
 

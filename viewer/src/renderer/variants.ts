@@ -1,8 +1,8 @@
 /** Variants of a run in plots: each has its place in the run, which is its colour and symbol in every one. */
 import type { RunRow } from "../contract/overview";
-import { distinctNames, plainName } from "../contract/text";
+import { plainName } from "../contract/text";
 import { object, optional, parsed, record, text } from "./json";
-import { type Variant, variantsOf, variantWords } from "./runs";
+import { type Variant, variantNames, variantsOf, variantWords } from "./runs";
 
 export interface Placed {
   key: string;
@@ -27,7 +27,7 @@ export function placedVariants(run: Pick<RunRow, "variants">, rows: readonly Var
     const key = variantKey(each);
     if (!found.has(key)) found.set(key, each);
   }
-  const names = distinctNames([...found.values()].map(variantWords), NAME);
+  const names = variantNames([...found.values()], NAME);
   return new Map(
     [...found].map(([key, { overlay, mode }], at) => [
       key,

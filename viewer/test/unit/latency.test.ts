@@ -186,7 +186,7 @@ test("overlays whose shortened names are alike have a line each, and are told ap
     [new Set([2]), new Set([1])],
   ]);
   expect(figure.layout.yaxis?.ticktext).toEqual([
-    "long-long-long-long-…name-name-name-name",
-    "long-long-long-long-…name-name-name-name (2)",
+    "long-long-long-long-long-long-…name-name-name-name-name-name",
+    "long-long-long-long-long-lon…me-name-name-name-name-name (2)",
   ]);
 });

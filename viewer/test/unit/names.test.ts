@@ -20,8 +20,8 @@ test("variants whose names begin alike are two, with a name each", () => {
   const rows = ["one", "two"].map((end) => ({ overlay: `${long}${end}`, mode: null, encrypted: 0 }));
   const placed = [...placedVariants({ variants: "[]" }, rows).values()];
   expect(placed.map(({ name, at }) => [name, at])).toEqual([
-    ["an-overlay-with-a-na…ot-has-room-for-one", 0],
-    ["an-overlay-with-a-na…ot-has-room-for-two", 1],
+    ["an-overlay-with-a-name-that-is…han-any-plot-has-room-for-one", 0],
+    ["an-overlay-with-a-name-that-is…han-any-plot-has-room-for-two", 1],
   ]);
   expect(variantWords({ overlay: "weave", mode: "fastdp", encrypted: 1 })).toBe("weave fastdp encrypted");
 });

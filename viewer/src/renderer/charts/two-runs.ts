@@ -1,9 +1,8 @@
 /** Runs beside each other: what each has of every overlay, and how far the others moved from the first. */
 
 import type { Settings } from "../../contract/settings";
-import { distinctNames } from "../../contract/text";
 import type { RunTableRow, RunValueRow } from "../../contract/two-runs";
-import { variantWords } from "../runs";
+import { variantNames, variantWords } from "../runs";
 import {
   type Change,
   compare,
@@ -65,7 +64,7 @@ const line = (x: number) =>
 
 const axis = (variants: readonly Variant[]) => ({
   tickvals: variants.map((_, at) => at),
-  ticktext: distinctNames(variants.map(variantWords), 40).map((name) => plain(name)),
+  ticktext: variantNames(variants, 40).map((name) => plain(name)),
   range: [variants.length - 0.5, -0.5],
   zeroline: false,
 });

@@ -1,9 +1,8 @@
 /** Overlays × modes of one table: a strip each, with every repetition, median, interval, theory and what was published. */
 import type { ComparisonRow, DotRow, TableRow } from "../../../contract/compare";
 import type { Settings } from "../../../contract/settings";
-import { distinctNames } from "../../../contract/text";
 import { type PublishedRatio, publishedOf } from "../../published";
-import { variantWords } from "../../runs";
+import { variantNames } from "../../runs";
 import { number, ratio, type Scale, scaleOf, withUnit } from "../../units";
 import { type AxisChoice, isLog } from "../axis-choice";
 import { clean, type Figure, plain } from "../figure";
@@ -175,7 +174,7 @@ export function compareFigure(input: CompareInput): Figure {
   const { table, rows, asRatio, units } = input;
   const dots = asRatio ? ratioDots(input.dots) : trialDots(input.dots);
   const host = rows.find(isHost)?.median ?? null;
-  const names = distinctNames(rows.map(variantWords), 34);
+  const names = variantNames(rows, 34);
   const strips = rows.map((row, at) => stripOf(row, names[at] ?? "", dots.get(variantKey(row)) ?? [], asRatio, host));
   const values = strips.flatMap(valuesOf);
   const scale = asRatio ? scaleOf("ratio", [], units) : scaleOf(table.unit, values, units);

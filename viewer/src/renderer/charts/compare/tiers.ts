@@ -1,7 +1,6 @@
 /** Tiers × overlays: which runs are columns, which variants rows, what is in each cell; and what keeps columns apart. */
 import type { GridCellRow } from "../../../contract/compare";
-import { distinctNames } from "../../../contract/text";
-import { variantWords } from "../../runs";
+import { variantNames } from "../../runs";
 import { clean } from "../figure";
 import { variantKey } from "./ratios";
 
@@ -58,8 +57,8 @@ export function tiersOf(rows: readonly GridCellRow[]): Tiers {
       collator.compare(a.mode ?? "", b.mode ?? "") ||
       a.encrypted - b.encrypted,
   );
-  const names = distinctNames(
-    variants.map(([, row]) => variantWords(row)),
+  const names = variantNames(
+    variants.map(([, row]) => row),
     34,
   );
   return {
