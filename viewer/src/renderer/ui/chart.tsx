@@ -82,7 +82,7 @@ export function Chart({
           <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>
             {asTable ? "Plot" : "Table"}
           </button>
-          <ExportMenu figure={figure} />
+          <ExportMenu figure={{ ...figure, layout: { height, ...figure.layout } }} />
         </span>
       </figcaption>
       {broken !== null ? <ProblemBox problem={unexpected("This plot", broken)} /> : null}

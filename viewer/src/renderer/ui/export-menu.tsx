@@ -1,7 +1,8 @@
 /** SVG, PNG or CSV of one figure. */
 
 import { bridge } from "../bridge";
-import { type Figure, plain } from "../charts/figure";
+import type { Figure } from "../charts/figure";
+import { titled, WIDTH } from "../charts/picture";
 import { theme, themed } from "../charts/theme";
 import { csv } from "../csv";
 import { sayFailed } from "../failures";
@@ -16,23 +17,24 @@ const fileName = (title: string): string =>
 
 async function picture(figure: Figure, format: "svg" | "png"): Promise<string> {
   const Plotly = await plotly();
-  const layout = {
-    ...themed(figure.layout, theme(false)),
-    // Above all else, on room of its own: a legend or an axis may be at the top too.
-    title: {
-      text: plain(figure.title, 300),
-      font: { size: 15 },
-      yref: "container",
-      y: 1,
-      yanchor: "top",
-      pad: { t: 14 },
-    },
-    margin: { ...figure.layout.margin, t: (figure.layout.margin?.t ?? 10) + 50 },
-  };
-  const height = Math.max(400, (figure.layout.height ?? 640) + 50);
+  const { height = 420 } = figure.layout;
+  const layout = () => structuredClone({ ...themed(figure.layout, theme(false)), height });
+  // Only Plotly knows how many rows its legend takes: it is drawn once to be asked.
+  const drawn = await Plotly.newPlot(document.createElement("div"), figure.data as never, {
+    ...layout(),
+    width: WIDTH,
+  });
+  const { t: top } = (drawn as unknown as { _fullLayout: { _size: { t: number } } })._fullLayout._size;
+  Plotly.purge(drawn);
+  const whole = titled(figure.title, layout(), height, top);
   const url = await Plotly.toImage(
-    { data: figure.data as never, layout: { ...layout, height } as never },
-    { format, width: 1200, height, scale: format === "png" ? 2 : 1 },
+    { data: figure.data as never, layout: whole as never },
+    {
+      format,
+      width: WIDTH,
+      height: whole.height as number,
+      scale: format === "png" ? 2 : 1,
+    },
   );
   const body = url.slice(url.indexOf(",") + 1);
   return format === "svg" ? decodeURIComponent(body) : body;
