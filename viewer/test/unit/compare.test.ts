@@ -10,6 +10,7 @@ import { tiersOf } from "../../src/renderer/charts/compare/tiers";
 import { tiersFigure } from "../../src/renderer/charts/compare/tiers-figure";
 import { tabbed } from "../../src/renderer/csv";
 import { copiedTable } from "../../src/renderer/views/compare/copied";
+import { choiceOf, chosenTable } from "../../src/renderer/views/compare/keys";
 
 const recorded = <Found>(name: string): Found =>
   JSON.parse(readFileSync(new URL(`rows/${name}.json`, import.meta.url), "utf8")) as Found;
@@ -187,6 +188,50 @@ test("the table as it is copied: numbers alone, each in its own column, and noth
       ...["slower", "0.957", ".729 (schaaf-2015)"],
     ],
   ]);
+});
+
+test("a title counts the blocks that are drawn: as ratio those that the host has too", () => {
+  const { table: which, rows, dots } = table("readme-goodput");
+  const titles = (blocks: number[], asRatio: boolean) =>
+    compareFigure({
+      table: which,
+      rows: rows.map((row, at) => ({ ...row, ratio_blocks: blocks[at] ?? 0 })),
+      dots,
+      ...INPUT,
+      asRatio,
+    }).title;
+  expect(titles([7, 6, 6], true)).toBe("tcp-goodput: goodput, ratio to the host; Azure A1, 6 blocks");
+  expect(titles([7, 6, 7], true)).toBe("tcp-goodput: goodput, ratio to the host; Azure A1, 6 to 7 blocks");
+  expect(titles([7, 6, 6], false)).toBe("tcp-goodput: goodput, Mbit/s; Azure A1, 7 blocks");
+});
+
+test("where all values are zero, the axis begins there", () => {
+  const { table: which, rows, dots } = table("readme-retransmits");
+  const zero = <Row extends object>(row: Row, names: string[]): Row =>
+    ({ ...row, ...Object.fromEntries(names.map((name) => [name, 0])) }) as Row;
+  const range = (value: number) =>
+    compareFigure({
+      table: which,
+      rows: rows.map((row) => ({ ...zero(row, ["median", "low", "high"]), theory: null, published: "[]" })),
+      dots: dots.map((dot) => ({ ...dot, value })),
+      ...INPUT,
+      asRatio: false,
+    }).layout.xaxis?.range;
+  expect(range(0)).toEqual([-0.02, 1]);
+  expect(range(3)).toBeUndefined();
+});
+
+test("a click on a cell of the grid shows its own table, whatever placement was chosen before", () => {
+  const of = (benchmark: string, placement: string, metric: string): TableRow => ({
+    ...table("readme-goodput").table,
+    benchmark,
+    placement,
+    metric,
+  });
+  const tables = [of("tcp", "remote", "goodput"), of("tcp-local", "local", "goodput"), of("tcp", "remote", "cpu")];
+  const before = { placement: "local", metric: "cpu", table: "" };
+  expect(chosenTable(tables, before).table?.benchmark).toBe("tcp-local");
+  for (const clicked of tables) expect(chosenTable(tables, { ...before, ...choiceOf(clicked) }).table).toBe(clicked);
 });
 
 test("tiers × overlays: a column for each tier, – where nothing was measured", async () => {

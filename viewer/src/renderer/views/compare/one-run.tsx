@@ -21,7 +21,7 @@ import { Lost } from "../../ui/lost";
 import { Overlays, Switch } from "./choices";
 import { copiedTable } from "./copied";
 import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
-import { keyOf, parametersOf } from "./keys";
+import { chosenTable, keyOf, parametersOf } from "./keys";
 import { percent } from "./percent";
 
 export function OneRun({ run }: { run: RunRow }) {
@@ -36,22 +36,11 @@ export function OneRun({ run }: { run: RunRow }) {
   );
 }
 
-/** Primary first: that is what the run was made for. */
-const inOrder = (tables: TableRow[]): TableRow[] => [...tables].sort((one, other) => other.is_primary - one.is_primary);
-
 const distinct = (words: string[]): string[] => [...new Set(words)];
 
 function Chosen({ run, tables }: { run: RunRow; tables: TableRow[] }) {
   const choice = kept();
-  const placements = distinct(tables.map(({ placement }) => placement));
-  const placed = inOrder(tables).filter(
-    ({ placement }) =>
-      choice.placement === null || !placements.includes(choice.placement) || placement === choice.placement,
-  );
-  const metrics = distinct(placed.map(({ metric }) => metric));
-  const metric = metrics.includes(choice.metric) ? choice.metric : (metrics[0] ?? "");
-  const ofMetric = placed.filter((table) => table.metric === metric);
-  const table = ofMetric.find((each) => keyOf(each) === choice.table) ?? ofMetric[0];
+  const { placements, metrics, metric, tables: ofMetric, table } = chosenTable(tables, choice);
   return (
     <>
       <div class="filters">

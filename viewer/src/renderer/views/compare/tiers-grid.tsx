@@ -12,7 +12,7 @@ import { Chart } from "../../ui/chart";
 import { Choice } from "../../ui/choice";
 import { Overlays } from "./choices";
 import { bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
-import { keyOf, parametersOf } from "./keys";
+import { choiceOf, keyOf, parametersOf } from "./keys";
 
 export function TiersGrid() {
   const tables = useQuery("grid_tables", {});
@@ -79,7 +79,7 @@ function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
           height={figure.layout.height ?? 420}
           onPoint={(run) => {
             currentRun.value = String(run);
-            keep({ part: "run", table: keyOf(table), metric: table.metric });
+            keep({ part: "run", ...choiceOf(table) });
           }}
         />
       ) : (
