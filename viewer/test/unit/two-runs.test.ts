@@ -147,6 +147,21 @@ describe("plots of recorded runs", () => {
     await expect(asText(figure)).toMatchFileSnapshot("golden/two-runs-side-by-side.json");
   });
 
+  test("the title says how many blocks the differences rest on", () => {
+    const found = against(small, large, "second");
+    const title = (n: number) =>
+      differences(
+        "first",
+        [{ ...found, changes: found.changes.map((change) => ({ ...change, second: { ...change.second, n } })) }],
+        table,
+        UNITS,
+      ).title;
+    const [n] = found.changes.map(({ first }) => first.n);
+    expect(n).toBe(6);
+    expect(title(6)).toMatch(/\(ratio, with its interval\); 6 blocks each$/);
+    expect(title(9)).toMatch(/; 6 to 9 blocks$/);
+  });
+
   test("a large MTU made fastdp three times as fast", () => {
     const found = against(small, large, "second");
     expect(

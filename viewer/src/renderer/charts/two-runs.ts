@@ -17,6 +17,7 @@ import {
 } from "../two-runs/compare";
 import { median } from "../two-runs/mann-whitney";
 import { scaleOf } from "../units";
+import { blocksOfEach } from "./counts";
 import { clean, colour, type Figure, plain, symbol } from "./figure";
 
 /** One run of the plot. behind: what a click on one of its points gives, for a trial. */
@@ -197,10 +198,11 @@ export function differences(
     }),
   );
   const intervals = of.flat().filter(({ change }) => change.interval !== null).length;
+  const blocks = blocksOfEach(of.flat().flatMap(({ change }) => [change.first.n, change.second.n]));
   const unit = ratios ? "ratio" : scale.unit === "ratio" ? "share" : scale.unit || "count";
   const what = ratios ? "over the first, of ratios to the host" : "less the first";
   return {
-    title: `${clean(whatOf(table), 100)}: ${against.length === 1 ? "the second run" : "each run"} ${what} (${unit}${intervals ? ", with its interval" : ", no interval below six blocks in each"})`,
+    title: `${clean(whatOf(table), 100)}: ${against.length === 1 ? "the second run" : "each run"} ${what} (${unit}${intervals ? ", with its interval" : ", no interval below six blocks in each"}); ${blocks}`,
     data: against.map(({ name, hindered }, at) => ({
       type: "scatter" as const,
       mode: "markers" as const,

@@ -5,6 +5,7 @@ import { type PublishedRatio, publishedOf } from "../../published";
 import { variantNames } from "../../runs";
 import { number, ratio, type Scale, scaleOf, withUnit } from "../../units";
 import { type AxisChoice, isLog } from "../axis-choice";
+import { blockSpan } from "../counts";
 import { clean, type Figure, plain } from "../figure";
 import { logAxis } from "../log-axis";
 import { metricWords } from "../time";
@@ -170,6 +171,9 @@ const AXIS_ABOVE = {
   showlegend: false,
 } as Trace;
 
+/** Where nothing is but zero: Plotly would show as much below it. Its dots are whole. */
+const FROM_ZERO = [-0.02, 1];
+
 export function compareFigure(input: CompareInput): Figure {
   const { table, rows, asRatio, units } = input;
   const dots = asRatio ? ratioDots(input.dots) : trialDots(input.dots);
@@ -188,15 +192,22 @@ export function compareFigure(input: CompareInput): Figure {
   const positive = values.filter((value) => value > 0).map((value) => value / scale.factor);
   const unit = asRatio ? "ratio to the host" : scale.unit;
   const what = plain(metricWords(table.metric));
-  const count = Math.max(0, ...rows.map((row) => row.blocks));
+  const others = rows.filter((row) => !isHost(row));
+  const counts = asRatio && others.length ? others.map((row) => row.ratio_blocks) : rows.map((row) => row.blocks);
+  const drawnBlocks = counts.filter((count) => count > 0);
   const trials = rows.some((row) => (dots.get(variantKey(row)) ?? []).length > row.blocks)
     ? `, ${input.dots.length} trials`
     : "";
   const place = table.place === null ? "" : ` (${clean(table.place)})`;
   const provisional = rows.some((row) => row.provisional) ? "; provisional: the run has not ended" : "";
-  const ticks = log ? logAxis(positive) : { type: "linear" as const };
+  const ticks = log
+    ? logAxis(positive)
+    : {
+        type: "linear" as const,
+        ...(values.length && values.every((value) => value === 0) ? { range: FROM_ZERO } : {}),
+      };
   return {
-    title: `${clean(table.benchmark)}${place}: ${what}${unit ? `, ${unit}` : ""}; ${clean(input.tier)}, ${count} ${count === 1 ? "block" : "blocks"}${trials}${provisional}`,
+    title: `${clean(table.benchmark)}${place}: ${what}${unit ? `, ${unit}` : ""}; ${clean(input.tier)}, ${blockSpan(drawnBlocks)}${trials}${provisional}`,
     data: tall ? [...drawn, AXIS_ABOVE] : drawn,
     layout: {
       height: strips.length * height + (tall ? 150 : 130),

@@ -2,6 +2,7 @@
 import type { GridCellRow, TableKey } from "../../../contract/compare";
 import { publishedOf } from "../../published";
 import { number, ratio, time } from "../../units";
+import { blocksOfEach } from "../counts";
 import { type Cell, clean, type Figure, type Grid, plain } from "../figure";
 import { metricWords } from "../time";
 import { publishedCell } from "./published";
@@ -85,12 +86,6 @@ export function tiersFigure(
       columns.map(({ title }, x) => make(at(own, x), plain(name), plain(title.join(", "), 120))),
     );
   const blocks = columns.flatMap(({ cells }) => [...cells.values()].map((cell) => cell.ratio_blocks));
-  const range =
-    blocks.length === 0
-      ? "no blocks"
-      : Math.min(...blocks) === Math.max(...blocks)
-        ? `${blocks[0]} ${blocks[0] === 1 ? "block" : "blocks"} each`
-        : `${Math.min(...blocks)} to ${Math.max(...blocks)} blocks`;
   const steps = (
     end > 3 ? [1 / 16, 1 / 4, 1, 4, 16] : end > 1 ? [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8] : [0.5, 0.8, 1, 1.25, 2]
   ).filter((factor) => Math.abs(Math.log2(factor)) <= end + 1e-9);
@@ -98,7 +93,7 @@ export function tiersFigure(
   const above = 14 + (slanted ? longest * SLANTED : 17 * lines);
   const textfont = { size: slanted ? 11 : 12 };
   return {
-    title: `${clean(key.benchmark)} (${clean(key.placement)}): ${clean(metricWords(key.metric))}, ratio to the host by tier and overlay; ${range}`,
+    title: `${clean(key.benchmark)} (${clean(key.placement)}): ${clean(metricWords(key.metric))}, ratio to the host by tier and overlay; ${blocksOfEach(blocks)}`,
     data: [
       {
         type: "heatmap",
