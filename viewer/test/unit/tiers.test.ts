@@ -89,6 +89,12 @@ describe("published against measured", () => {
     await expect(asText(fidelity(lines, "goodput"))).toMatchFileSnapshot("golden/tier-fidelity.json");
   });
 
+  test("ticks are numbers that people read, from end to end", () => {
+    const { xaxis } = fidelity(lines, "goodput").layout;
+    expect(xaxis?.ticktext).toEqual(["0.05", "0.1", "0.2", "0.5", "1"]);
+    expect(xaxis).not.toHaveProperty("dtick");
+  });
+
   test("each pair once, with the run that was measured as printed", () => {
     expect(lines.map((line) => [lineName(line), line.row.run_id.slice(9, 15), fidelityWords(line)])).toEqual([
       ["aws-t2.medium weave sleeve", "142233", "not reproducible"],

@@ -1,7 +1,9 @@
 /** Published against measured: the ratio to the host as printed, as the lab has it, and as headers alone would make it. */
 import type { TierPublishedRow } from "../../contract/tiers";
 import type { PublishedRatio } from "../published";
+import { blocksOfEach } from "./counts";
 import { type Figure, plain } from "./figure";
+import { logAxis } from "./log-axis";
 import { AT_ONE } from "./reference";
 
 /** One published pair beside the run that counts for it. */
@@ -58,13 +60,11 @@ const spread = (value: number, low: number | null, high: number | null): [number
 export function fidelity(lines: readonly FidelityLine[], metric: string): Figure {
   const names = lines.map((line, at) => ({ key: String(at), text: plain(lineName(line), 56) }));
   const at = lines.map((_, index) => index);
-  const n = lines.map(({ row }) => row.ratio_blocks);
-  const blocks =
-    n.length === 0
-      ? "no blocks"
-      : Math.min(...n) === Math.max(...n)
-        ? `${n[0]} blocks each`
-        : `${Math.min(...n)} to ${Math.max(...n)} blocks`;
+  const blocks = blocksOfEach(lines.map(({ row }) => row.ratio_blocks));
+  const values = lines.flatMap(({ row, pair }) => [
+    ...[row.ratio, row.interval_low, row.interval_high, row.theory],
+    ...[pair.ratio, pair.low, pair.high],
+  ]);
   const published = lines.map(({ pair }) => spread(pair.ratio, pair.low, pair.high));
   const lab = lines.map(({ row }) => spread(row.ratio ?? 0, row.interval_low, row.interval_high));
   const theory = at.filter((index) => typeof lines[index]?.row.theory === "number");
@@ -130,7 +130,7 @@ export function fidelity(lines: readonly FidelityLine[], metric: string): Figure
         : []),
     ],
     layout: {
-      xaxis: { type: "log", title: { text: "overlay / host (logarithmic)" }, dtick: "D2" as never },
+      xaxis: { title: { text: "overlay / host (logarithmic)" }, ...logAxis([1, ...values]) },
       yaxis: {
         tickvals: at,
         ticktext: names.map(({ text }) => text),

@@ -7,6 +7,9 @@ const MANTISSAS: readonly [decades: number, mantissas: readonly number[]][] = [
   [Number.POSITIVE_INFINITY, [1]],
 ];
 
+/** As Plotly writes them on other axes: 10,000 and 0.0001. */
+const WORDS = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+
 export function logAxis(values: readonly (number | null)[]): Record<string, unknown> {
   const known = values.filter((value): value is number => value !== null && value > 0);
   if (known.length === 0) return { type: "log" };
@@ -21,5 +24,11 @@ export function logAxis(values: readonly (number | null)[]): Record<string, unkn
     tickvals.push(...mantissas.map((mantissa) => Number(`${mantissa}e${decade}`)));
   }
   const shown = tickvals.filter((value) => Math.log10(value) >= range[0] && Math.log10(value) <= range[1]);
-  return { type: "log", range, ticklabeloverflow: "allow", tickvals: shown, ticktext: shown.map(String) };
+  return {
+    type: "log",
+    range,
+    ticklabeloverflow: "allow",
+    tickvals: shown,
+    ticktext: shown.map((value) => WORDS.format(value)),
+  };
 }

@@ -10,6 +10,9 @@ export interface Theme {
 
 const SIZE = 13;
 
+/** 1,000,000 and 0.0008, not 1M and 800µ: an axis says its unit. A tickformat of its own goes before. */
+const NUMBERS = { exponentformat: "none", separatethousands: true };
+
 export const theme = (dark: boolean): Theme =>
   dark
     ? { dark, text: "#e6e8eb", grid: "#39414b", ground: "#16191d" }
@@ -24,7 +27,10 @@ export function themed(layout: Partial<Layout>, { text, grid, ground }: Theme): 
         const axis = given[name] as { title?: { text?: string; font?: object } };
         // Plotly sets titles larger than all other text otherwise.
         const title = axis.title ? { title: { ...axis.title, font: { size: SIZE, ...axis.title.font } } } : {};
-        return [name, { gridcolor: grid, zerolinecolor: grid, linecolor: grid, automargin: true, ...axis, ...title }];
+        return [
+          name,
+          { ...NUMBERS, gridcolor: grid, zerolinecolor: grid, linecolor: grid, automargin: true, ...axis, ...title },
+        ];
       }),
   );
   return {
