@@ -60,7 +60,7 @@ export interface GridTableRow extends TableKey {
   runs: number;
 }
 
-/** One variant of the newest finished run that has it, of those alike in profile, accelerator, machine, suite and scale. */
+/** One variant, or the host, of the newest finished run that has it, of those alike in profile, accelerator, machine, suite and scale. */
 export interface GridCellRow extends VariantColumns, RatioColumns {
   run_id: string;
   started_at: string | null;
@@ -75,6 +75,12 @@ export interface GridCellRow extends VariantColumns, RatioColumns {
   scale: number;
   better: "higher" | "lower";
   blocks: number;
+  /** Over blocks, in the table's unit, with the smallest and the largest block. */
+  median: number | null;
+  low: number | null;
+  high: number | null;
+  /** The host's, of the same run. */
+  host_median: number | null;
   theory: number | null;
   published: string;
 }

@@ -1,15 +1,16 @@
 /** Golden figures and figures' parts, from rows recorded of real runs. */
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ComparisonRow, DotRow, GridCellRow, TableRow } from "../../src/contract/compare";
 import { isLog } from "../../src/renderer/charts/axis-choice";
 import { type CompareInput, compareFigure } from "../../src/renderer/charts/compare/figure";
 import { ratioDots, variantKey } from "../../src/renderer/charts/compare/ratios";
 import { summaryTable } from "../../src/renderer/charts/compare/table";
 import { tiersOf } from "../../src/renderer/charts/compare/tiers";
-import { tiersFigure } from "../../src/renderer/charts/compare/tiers-figure";
 import { tabbed } from "../../src/renderer/csv";
 import { copiedTable } from "../../src/renderer/views/compare/copied";
+import { tiersAbsoluteFigure } from "../../src/renderer/charts/compare/tiers-absolute";
+import { tiersFigure } from "../../src/renderer/charts/compare/tiers-ratio";
 import { choiceOf, chosenTable } from "../../src/renderer/views/compare/keys";
 
 const recorded = <Found>(name: string): Found =>
@@ -253,6 +254,79 @@ test("tiers × overlays: a column for each tier, – where nothing was measured"
   await golden(figure, "compare-tiers");
 });
 
+describe("tiers × overlays as absolute values", () => {
+  const rows = recorded<GridCellRow[]>("grid-fidelity");
+  const goodput = {
+    benchmark: "tcp-goodput",
+    metric: "goodput",
+    placement: "remote",
+    unit: "bit/s",
+    better: "higher",
+  } as const;
+  const drawn = (of: GridCellRow[], table: Parameters<typeof tiersAbsoluteFigure>[1] = goodput) => {
+    const figure = tiersAbsoluteFigure(tiersOf(of, "absolute"), table, INPUT.units);
+    const cells = figure.data[1] as unknown as {
+      z: (number | null)[][];
+      text: string[][];
+      hovertext: string[][];
+      zmin: number;
+      zmax: number;
+      colorbar: { title: { text: string }; ticktext?: string[] };
+    };
+    return { figure, cells };
+  };
+
+  test("the host is the first row, each cell the median with its unit", async () => {
+    const { figure, cells } = drawn(rows);
+    expect(figure.layout.yaxis?.ticktext).toEqual(["host", "weave sleeve", "weave fastdp"]);
+    expect(figure.title).toBe("tcp-goodput (remote): goodput, median of blocks by tier and overlay; 6 blocks each");
+    // Azure A8: 1375.8 Mbit/s and 17.3.
+    expect(cells.text.map((row) => row[5])).toEqual(["1.376<br>Gbit/s", "17.31<br>Mbit/s", ""]);
+    await golden(figure, "compare-tiers-absolute");
+  });
+
+  test("colours are logarithmic over more than a decade, with what they stand for beside them", () => {
+    const { cells } = drawn(rows);
+    expect(cells.z[0]?.[5]).toBeCloseTo(Math.log10(1.37582), 4);
+    expect(cells.colorbar.title.text).toBe("goodput (Gbit/s); higher is better");
+    expect(cells.colorbar.ticktext).toEqual(["0.01", "0.03", "0.1", "0.3", "1"]);
+    const alike = drawn(rows.map((row) => ({ ...row, median: row.overlay === "host" ? 4e6 : 2e6 }))).cells;
+    expect([alike.zmin, alike.zmax, alike.z[0]?.[0], alike.z[1]?.[0]]).toEqual([0, 4, 4, 2]);
+    expect(alike.text[1]?.[0]).toBe("2<br>Mbit/s");
+  });
+
+  test("header theory and what was published are told in the unit, in the hover and in the table", () => {
+    const { figure, cells } = drawn(rows.filter(({ instance }) => instance === "A1"));
+    expect(cells.hovertext[1]?.[0]?.split("<br>")).toEqual([
+      "weave sleeve, Azure A1",
+      "median 13.4 Mbit/s",
+      "blocks 7.353 Mbit/s to 17.72 Mbit/s; nothing is claimed",
+      "6 blocks",
+      "the host: 95.48 Mbit/s",
+      "ratio .142: slower",
+      "header theory × the host's median: 91.39 Mbit/s (ratio .957)",
+      "published 72.88 Mbit/s, ratio .729 (schaaf-2015)",
+      expect.stringMatching(/^run of .*; click: that run$/),
+    ]);
+    const row = Object.fromEntries(figure.grid.columns.map(({ name }, at) => [name, figure.grid.rows[1]?.[at]]));
+    const sleeve = rows.find(({ instance, overlay }) => instance === "A1" && overlay === "weave");
+    expect(row["header theory × the host's median"]).toBeCloseTo(
+      (sleeve?.theory ?? NaN) * (sleeve?.host_median ?? NaN),
+      3,
+    );
+    expect(row.median).toBe(sleeve?.median);
+    expect(row.published).toBe("72880000 schaaf-2015");
+    expect(figure.grid.points).toEqual([sleeve?.run_id, sleeve?.run_id]);
+  });
+
+  test("nothing measured is a dash, and zero is a value", () => {
+    const { cells } = drawn(rows.map((row) => ({ ...row, median: row.overlay === "host" ? null : 0 })));
+    expect(cells.z[0]).toEqual(Array(8).fill(null));
+    expect(cells.z[1]?.[0]).toBe(0);
+    expect([cells.zmin, cells.zmax]).toEqual([0, 1]);
+  });
+});
+
 test("where columns are narrow, a verdict stands in lines of one word", () => {
   const rows = recorded<GridCellRow[]>("grid-fidelity");
   const texts = (cells: GridCellRow[]) => {
@@ -268,7 +342,9 @@ test("where columns are narrow, a verdict stands in lines of one word", () => {
 });
 
 test("other accelerators, machines, suites and scales are columns of their own, and the grid warns", () => {
-  const rows = recorded<GridCellRow[]>("grid-fidelity").filter(({ instance }) => instance === "A1");
+  const rows = recorded<GridCellRow[]>("grid-fidelity").filter(
+    ({ instance, overlay }) => instance === "A1" && overlay !== "host",
+  );
   const tiers = tiersOf([...rows, ...rows.map((row) => ({ ...row, accelerator: "kvm", machine: "another" }))]);
   expect(tiers.columns.map(({ title }) => title)).toEqual([
     ["Azure A1", "kvm", "another"],

@@ -1,7 +1,8 @@
--- Each variant in each tier: of runs that are alike, the newest finished one that has it. Never two runs in one cell.
+-- Each variant in each tier, the host too: of runs that are alike, the newest finished one that has it. Never two runs in one
+-- cell.
 SELECT
     run_id, started_at, created_at, origin, machine, accelerator, profile, cloud, instance, suite, scale,
-    overlay, mode, encrypted, better, blocks, ratio_blocks, ratio, ratio_low, ratio_high, ratio_same_step,
+    overlay, mode, encrypted, better, blocks, median, low, high, host_median, ratio_blocks, ratio, ratio_low, ratio_high, ratio_same_step,
     interval_low, interval_high, coverage, verdict_words, theory, published
 FROM (
     SELECT
@@ -9,10 +10,11 @@ FROM (
         row_number() OVER (
             PARTITION BY r.profile, r.accelerator, r.machine, r.origin, r.suite, r.scale, c.overlay, c.mode, c.encrypted
             ORDER BY r.created_at DESC, r.run_id DESC
-        ) AS age
+        ) AS age,
+        max(CASE WHEN c.overlay = 'host' AND c.mode IS NULL THEN c.median END) OVER (PARTITION BY c.run_id) AS host_median
     FROM comparison AS c
     JOIN run AS r USING (run_id)
-    WHERE r.state = 'done' AND c.metric = :metric AND (c.overlay <> 'host' OR c.mode IS NOT NULL)
+    WHERE r.state = 'done' AND c.metric = :metric
         AND c.benchmark = :benchmark AND c.placement = :placement AND c.direction = :direction
         AND c.client_node = :client_node AND c.server_node = :server_node
 )

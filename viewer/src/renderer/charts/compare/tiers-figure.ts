@@ -1,28 +1,34 @@
-/** The grid of tiers × overlays as a figure: each cell the ratio to the host, coloured by how far it lies from 1. */
+/** The grid of tiers × overlays as a figure: what is in its cells is told by the scale that it is drawn on. */
 import type { GridCellRow, TableKey } from "../../../contract/compare";
-import { publishedOf } from "../../published";
-import { number, ratio, time } from "../../units";
-import { blocksOfEach } from "../counts";
+import { time } from "../../units";
+import { blockSpan, blocksOfEach } from "../counts";
 import { type Cell, clean, type Figure, type Grid, plain } from "../figure";
 import { metricWords } from "../time";
-import { publishedCell } from "./published";
 import type { Tiers } from "./tiers";
 
-/** ColorBrewer's PuOr, told apart by people with any colour vision: orange is worse than the host, purple better. */
-const COLOURS: [number, string][] = [
-  [0, "#b35806"],
-  [0.17, "#e08214"],
-  [0.33, "#fdb863"],
-  [0.45, "#fee0b6"],
-  [0.5, "#f7f7f7"],
-  [0.55, "#d8daeb"],
-  [0.67, "#b2abd2"],
-  [1, "#8073ac"],
-];
+/** What a cell shows, on one scale. */
+export interface Cells {
+  /** The trace's. */
+  name: string;
+  /** In the title. */
+  what: string;
+  /** Where its colour lies; null: nothing to be drawn. */
+  at: (cell: GridCellRow) => number | null;
+  /** Its words, the first its value. Empty ones are left out. */
+  lines: (cell: GridCellRow) => string[];
+  /** Between the names and the run, for Plotly. */
+  hover: (cell: GridCellRow) => string[];
+  blocks: (cell: GridCellRow) => number;
+  colours: [number, string][];
+  range: readonly [number, number];
+  bar: { title: string; tickvals?: number[]; ticktext?: string[] };
+  /** Of the table, between tier and run. */
+  columns: Grid["columns"];
+  row: (cell: GridCellRow) => Cell[];
+}
+
 /** Legible on each of them, which Plotly's own choice is not. */
 const ON_COLOURS = "#000000";
-/** Factors from the host at which the colours end: the least and the most. */
-const [LEAST, MOST] = [1.25, 16];
 const ROW = 42;
 /** px of a row whose verdict stands in lines of one word, where columns are too narrow for two. */
 const TALL_ROW = 48;
@@ -33,67 +39,43 @@ const LEVEL = 7;
 /** Px of a title's letter, at the height that a slanted one takes. */
 const SLANTED = 5.5;
 
-const short = (cell: GridCellRow): string =>
-  cell.ratio === null ? "–" : cell.ratio_same_step ? "=" : ratio(cell.ratio);
+export const blocksWords = (count: number): string => blockSpan([count]);
 
-/** In a cell: what is claimed; nothing below six blocks. */
-const verdict = (cell: GridCellRow): string =>
-  cell.ratio_same_step || cell.ratio === null ? "" : (cell.verdict_words ?? "");
-
-function hover(cell: GridCellRow, name: string, title: string): string {
-  const interval =
-    cell.interval_low !== null && cell.interval_high !== null && cell.coverage !== null
-      ? `interval ${ratio(cell.interval_low)}–${ratio(cell.interval_high)}, ${number(cell.coverage * 100)} % coverage`
-      : `blocks ${ratio(cell.ratio_low)}–${ratio(cell.ratio_high)}; nothing is claimed`;
-  return [
-    `${name}, ${title}`,
-    cell.ratio === null
-      ? "no ratio: no block has both its own value and the host's"
-      : `ratio ${ratio(cell.ratio)}${cell.ratio_same_step ? ": says nothing, within the tool's step" : ""}`,
-    ...(cell.ratio === null ? [] : [interval, `verdict: ${cell.verdict_words ?? "none below six blocks"}`]),
-    `${cell.ratio_blocks} ${cell.ratio_blocks === 1 ? "block" : "blocks"}`,
-    ...(cell.theory === null ? [] : [`header theory ${ratio(cell.theory)}`]),
-    ...publishedOf(cell.published).map(
-      (one) => `published ${publishedCell(one)} (${plain(one.publication)})${one.comparable ? "" : ", at another MTU"}`,
-    ),
-    `run of ${time(cell.started_at ?? cell.created_at)}; click: that run`,
-  ].join("<br>");
-}
-
-export function tiersFigure(
+export function gridFigure(
   tiers: Tiers,
   key: Pick<TableKey, "benchmark" | "metric" | "placement">,
-  better: "higher" | "lower",
+  shown: Cells,
 ): Figure {
   const { columns, variants } = tiers;
-  const sign = better === "higher" ? 1 : -1;
   const at = (variant: string, column: number): GridCellRow | undefined => columns[column]?.cells.get(variant);
-  const known = (cell: GridCellRow | undefined): cell is GridCellRow & { ratio: number } =>
-    cell !== undefined && cell.ratio !== null && cell.ratio > 0;
-  const logs = columns.flatMap(({ cells }) =>
-    [...cells.values()].filter(known).map((cell) => Math.abs(Math.log2(cell.ratio))),
-  );
-  const end = Math.min(Math.log2(MOST), Math.max(Math.log2(LEAST), ...logs));
+  const known = (cell: GridCellRow | undefined): cell is GridCellRow => cell !== undefined && shown.at(cell) !== null;
   const xs = columns.map((_, x) => x);
   const slanted = columns.length > LEVEL;
   const narrow = columns.length > WIDE_MOST;
   const row = narrow ? TALL_ROW : ROW;
-  const words = (cell: GridCellRow): string => (narrow ? verdict(cell).replaceAll(" ", "<br>") : verdict(cell));
+  // Where columns are narrow, a claim stands in lines of one word.
+  const words = (cell: GridCellRow): string => {
+    const [value, ...claim] = shown.lines(cell);
+    return [value, ...claim.map((line) => (narrow ? line.replaceAll(" ", "<br>") : line))].filter(Boolean).join("<br>");
+  };
+  const hover = (cell: GridCellRow, name: string, title: string): string =>
+    [
+      `${name}, ${title}`,
+      ...shown.hover(cell),
+      `run of ${time(cell.started_at ?? cell.created_at)}; click: that run`,
+    ].join("<br>");
   const titles = columns.map(({ title }) => title.map((line) => plain(line)).join(slanted ? " · " : "<br>"));
   const longest = Math.max(0, ...columns.map(({ title }) => title.join(" · ").length));
   const each = <Found>(make: (cell: GridCellRow | undefined, name: string, title: string) => Found): Found[][] =>
     variants.map(({ key: own, name }) =>
       columns.map(({ title }, x) => make(at(own, x), plain(name), plain(title.join(", "), 120))),
     );
-  const blocks = columns.flatMap(({ cells }) => [...cells.values()].map((cell) => cell.ratio_blocks));
-  const steps = (
-    end > 3 ? [1 / 16, 1 / 4, 1, 4, 16] : end > 1 ? [1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8] : [0.5, 0.8, 1, 1.25, 2]
-  ).filter((factor) => Math.abs(Math.log2(factor)) <= end + 1e-9);
+  const blocks = columns.flatMap(({ cells }) => [...cells.values()].map((cell) => shown.blocks(cell)));
   const lines = Math.max(1, ...columns.map(({ title }) => title.length));
   const above = 14 + (slanted ? longest * SLANTED : 17 * lines);
   const textfont = { size: slanted ? 11 : 12 };
   return {
-    title: `${clean(key.benchmark)} (${clean(key.placement)}): ${clean(metricWords(key.metric))}, ratio to the host by tier and overlay; ${blocksOfEach(blocks)}`,
+    title: `${clean(key.benchmark)} (${clean(key.placement)}): ${clean(metricWords(key.metric))}, ${shown.what} by tier and overlay; ${blocksOfEach(blocks)}`,
     data: [
       {
         type: "heatmap",
@@ -119,27 +101,27 @@ export function tiersFigure(
       },
       {
         type: "heatmap",
-        name: "ratio",
+        name: shown.name,
         x: xs,
         y: variants.map((_, y) => y),
-        z: each((cell) => (known(cell) ? sign * Math.log2(cell.ratio) : null)),
-        text: each((cell) => (known(cell) ? [short(cell), words(cell)].filter(Boolean).join("<br>") : "")) as never,
+        z: each((cell) => (cell ? shown.at(cell) : null)),
+        text: each((cell) => (known(cell) ? words(cell) : "")) as never,
         customdata: each((cell) => cell?.run_id ?? null) as never,
         hovertext: each((cell, name, title) => (cell ? hover(cell, name, title) : "")) as never,
         texttemplate: "%{text}",
         hovertemplate: "%{hovertext}<extra></extra>",
-        colorscale: COLOURS,
+        colorscale: shown.colours,
         textfont: { ...textfont, color: ON_COLOURS },
-        zmin: -end,
-        zmax: end,
-        zmid: 0,
+        zmin: shown.range[0],
+        zmax: shown.range[1],
         xgap: 3,
         ygap: 3,
         hoverongaps: false,
         colorbar: {
-          title: { text: "ratio to host", side: "right", font: { size: 12 } },
-          tickvals: steps.map((factor) => sign * Math.log2(factor)),
-          ticktext: steps.map((factor) => ratio(factor).replace(/\.?0+$/, "")),
+          title: { text: shown.bar.title, side: "right", font: { size: 12 } },
+          ...(shown.bar.tickvals ? { tickvals: shown.bar.tickvals, ticktext: shown.bar.ticktext } : {}),
+          exponentformat: "none",
+          separatethousands: true,
           thickness: 12,
           outlinewidth: 0,
           y: 1,
@@ -173,14 +155,14 @@ export function tiersFigure(
       },
       hovermode: "closest",
     },
-    grid: gridOf(tiers),
+    grid: gridOf(tiers, shown),
     summary: variants
       .map(
         ({ key: own, name }) =>
           `${name}: ${columns
             .map(({ title }, x) => {
               const cell = at(own, x);
-              return `${title[0]} ${cell ? [short(cell), verdict(cell)].filter(Boolean).join(" ") : "not measured"}`;
+              return `${title[0]} ${cell ? shown.lines(cell).filter(Boolean).join(" ") : "not measured"}`;
             })
             .join(", ")}`,
       )
@@ -188,53 +170,17 @@ export function tiersFigure(
   };
 }
 
-/** A row for each cell, with all that is claimed of it. */
-function gridOf({ columns, variants }: Tiers): Grid {
+/** A row for each cell, with all that is known of it. */
+function gridOf({ columns, variants }: Tiers, shown: Cells): Grid {
   const found = variants.flatMap(({ key, name }) =>
     columns.map(({ title, cells }): { row: Cell[]; run: string | null } => {
       const cell = cells.get(key);
-      return {
-        run: cell?.run_id ?? null,
-        row: cell
-          ? [
-              name,
-              title.join(", "),
-              cell.ratio,
-              cell.ratio_same_step ? "yes" : "no",
-              cell.ratio_low,
-              cell.ratio_high,
-              cell.interval_low,
-              cell.interval_high,
-              cell.coverage,
-              cell.verdict_words,
-              cell.theory,
-              publishedOf(cell.published)
-                .map((one) => `${one.ratio ?? "–"} ${one.publication}`)
-                .join("; ") || null,
-              cell.ratio_blocks,
-              cell.run_id,
-            ]
-          : [name, title.join(", "), null, null, null, null, null, null, null, null, null, null, null, null],
-      };
+      const run = cell?.run_id ?? null;
+      return { run, row: [name, title.join(", "), ...(cell ? shown.row(cell) : shown.columns.map(() => null)), run] };
     }),
   );
   return {
-    columns: [
-      "overlay, mode",
-      "tier",
-      "ratio to host",
-      "within the tool's step",
-      "smallest block",
-      "largest block",
-      "interval low",
-      "interval high",
-      "coverage",
-      "verdict",
-      "header theory",
-      "published",
-      "blocks",
-      "run",
-    ].map((name) => ({ name })),
+    columns: [{ name: "overlay, mode" }, { name: "tier" }, ...shown.columns, { name: "run" }],
     rows: found.map(({ row }) => row),
     points: found.map(({ run }) => run),
   };

@@ -2,7 +2,7 @@
 import type { GridCellRow } from "../../../contract/compare";
 import { variantNames } from "../../runs";
 import { clean } from "../figure";
-import { variantKey } from "./ratios";
+import { isHost, variantKey } from "./ratios";
 
 export interface Column {
   key: string;
@@ -25,7 +25,11 @@ const tier = ({ cloud, instance, profile }: GridCellRow): string =>
 
 const collator = new Intl.Collator("en", { numeric: true });
 
-export function tiersOf(rows: readonly GridCellRow[]): Tiers {
+/** As ratio to the host, or as absolute values, where the host is a row too, the first. */
+export type TiersScale = "ratio" | "absolute";
+
+export function tiersOf(all: readonly GridCellRow[], scale: TiersScale = "ratio"): Tiers {
+  const rows = scale === "ratio" ? all.filter((row) => !isHost(row)) : all;
   const varied = ASPECTS.filter((aspect) => new Set(rows.map((row) => row[aspect])).size > 1);
   // Profiles that stand for the same tier are told apart by their own name.
   const ambiguous = new Set(rows.map(tier)).size < new Set(rows.map(({ profile }) => profile)).size;
@@ -51,8 +55,9 @@ export function tiersOf(rows: readonly GridCellRow[]): Tiers {
   });
   const variants = [...new Map(rows.map((row) => [variantKey(row), row]))].sort(
     ([one, a], [other, b]) =>
+      Number(isHost(b)) - Number(isHost(a)) ||
       // What can be read across comes first.
-      measured(sorted, other) - measured(sorted, one) ||
+      measured(sorted, other, scale) - measured(sorted, one, scale) ||
       collator.compare(a.overlay, b.overlay) ||
       collator.compare(a.mode ?? "", b.mode ?? "") ||
       a.encrypted - b.encrypted,
@@ -68,8 +73,8 @@ export function tiersOf(rows: readonly GridCellRow[]): Tiers {
   };
 }
 
-const measured = (columns: readonly Column[], variant: string): number =>
-  columns.filter(({ cells }) => (cells.get(variant)?.ratio ?? null) !== null).length;
+const measured = (columns: readonly Column[], variant: string, scale: TiersScale): number =>
+  columns.filter(({ cells }) => (cells.get(variant)?.[scale === "ratio" ? "ratio" : "median"] ?? null) !== null).length;
 
 function titleOf(row: GridCellRow, varied: readonly string[], ambiguous: boolean): string[] {
   const has = (aspect: (typeof ASPECTS)[number]): boolean => varied.includes(aspect);

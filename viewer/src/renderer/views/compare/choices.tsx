@@ -1,5 +1,6 @@
 /** A switch between two views of the same, and which overlays are drawn; not shown where there is nothing to choose. */
 import { clean } from "../../charts/figure";
+import { type Kept, keep } from "./kept";
 
 export interface Way {
   value: string;
@@ -33,6 +34,19 @@ export function Switch({
     </fieldset>
   );
 }
+
+/** Of one run and of the grid: kept for both. */
+export const ScaleSwitch = ({ value }: { value: Kept["scale"] }) => (
+  <Switch
+    label="Scale"
+    value={value}
+    onChoose={(scale) => keep({ scale: scale === "ratio" ? "ratio" : "absolute" })}
+    choices={[
+      { value: "ratio", title: "Ratio to the host" },
+      { value: "absolute", title: "Absolute" },
+    ]}
+  />
+);
 
 /** Which overlays are drawn: shut until somebody wants fewer. */
 export function Overlays({

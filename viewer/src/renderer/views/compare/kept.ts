@@ -43,6 +43,7 @@ export function kept(): Kept {
   const found = filterOf("compare", DEFAULTS);
   return {
     ...found,
+    scale: found.scale === "absolute" ? "absolute" : "ratio",
     encrypted: found.encrypted === "yes" || found.encrypted === "no" ? found.encrypted : null,
     hidden: Array.isArray(found.hidden) ? found.hidden.filter((name) => typeof name === "string") : [],
   };

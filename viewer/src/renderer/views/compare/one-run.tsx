@@ -18,8 +18,9 @@ import { Chart } from "../../ui/chart";
 import { Choice, still } from "../../ui/choice";
 import { GridTable } from "../../ui/grid-table";
 import { Lost } from "../../ui/lost";
-import { Overlays, Switch } from "./choices";
+
 import { copiedTable } from "./copied";
+import { Overlays, ScaleSwitch } from "./choices";
 import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
 import { chosenTable, keyOf, parametersOf } from "./keys";
 import { percent } from "./percent";
@@ -124,19 +125,7 @@ function Drawn({ run, table, rows, dots }: { run: RunRow; table: TableRow; rows:
   return (
     <>
       <div class="filters">
-        <Switch
-          label="Scale"
-          value={asRatio ? "ratio" : "absolute"}
-          onChoose={(scale) => keep({ scale: scale === "ratio" ? "ratio" : "absolute" })}
-          choices={
-            table.compared
-              ? [
-                  { value: "ratio", title: "Ratio to the host" },
-                  { value: "absolute", title: "Absolute" },
-                ]
-              : []
-          }
-        />
+        {table.compared ? <ScaleSwitch value={choice.scale} /> : null}
         <Choice
           label="Axis"
           value={choice.axis}

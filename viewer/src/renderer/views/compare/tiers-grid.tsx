@@ -1,16 +1,18 @@
 /** All finished runs of the file: the newest of each tier, side by side, never pooled. */
 import { useMemo } from "preact/hooks";
 import type { GridCellRow, GridTableRow } from "../../../contract/compare";
+import { isHost } from "../../charts/compare/ratios";
 import { tiersOf } from "../../charts/compare/tiers";
-import { tiersFigure } from "../../charts/compare/tiers-figure";
+import { tiersAbsoluteFigure } from "../../charts/compare/tiers-absolute";
+import { tiersFigure } from "../../charts/compare/tiers-ratio";
 import { clean } from "../../charts/figure";
 import { metricWords } from "../../charts/time";
 import { useQuery } from "../../query";
-import { currentRun } from "../../state";
+import { currentRun, settings } from "../../state";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice } from "../../ui/choice";
-import { Overlays } from "./choices";
+import { Overlays, ScaleSwitch } from "./choices";
 import { bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
 import { choiceOf, keyOf, parametersOf } from "./keys";
 
@@ -51,14 +53,25 @@ function Chosen({ tables }: { tables: GridTableRow[] }) {
 
 function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
   const choice = kept();
-  const both = bothKinds(rows);
-  const names = [...new Set(rows.map(({ overlay }) => overlay))].sort();
-  const shown = rows.filter((row) => isShown(row, choice, both));
-  const tiers = useMemo(() => tiersOf(shown), [rows, choice.hidden.join("\n"), choice.encrypted]);
-  const figure = useMemo(() => tiersFigure(tiers, table, table.better), [tiers, table]);
+  const { rateUnit, timeUnit } = settings.value;
+  const others = rows.filter((row) => !isHost(row));
+  const both = bothKinds(others);
+  const names = [...new Set(others.map(({ overlay }) => overlay))].sort();
+  const shown = others.filter((row) => isShown(row, choice, both));
+  const absolute = choice.scale === "absolute";
+  const tiers = useMemo(
+    () => tiersOf([...rows.filter(isHost), ...shown], choice.scale),
+    [rows, choice.hidden.join("\n"), choice.encrypted, choice.scale],
+  );
+  const figure = useMemo(
+    () =>
+      absolute ? tiersAbsoluteFigure(tiers, table, { rateUnit, timeUnit }) : tiersFigure(tiers, table, table.better),
+    [tiers, table, absolute, rateUnit, timeUnit],
+  );
   return (
     <>
       <div class="filters">
+        <ScaleSwitch value={choice.scale} />
         <Choice
           label="Encrypted"
           value={choice.encrypted}
@@ -86,8 +99,10 @@ function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
         <p class="empty">Every overlay is hidden by a filter.</p>
       )}
       <p class="quiet">
-        Each cell is the newest finished run of its tier that has the overlay: the median over blocks of its ratio to
-        the host, and what may be claimed of it. =: within the tool's step, which says nothing. –: not measured.
+        Each cell is the newest finished run of its tier that has the overlay:{" "}
+        {absolute
+          ? "the median over blocks. The darker, the more. –: not measured."
+          : "the median over blocks of its ratio to the host, and what may be claimed of it. =: within the tool's step, which says nothing. –: not measured."}
       </p>
     </>
   );
