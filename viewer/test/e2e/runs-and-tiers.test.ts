@@ -1,5 +1,5 @@
 /** Tiers, publications and runs side by side, with the recorded results that come with the viewer. */
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
@@ -133,5 +133,66 @@ test("a tier's checks by profile, and the verdict on what was published", async 
     const words = await checks.allInnerTexts();
     expect(words.filter((each) => each.includes("not applicable here")).length).toBeGreaterThan(0);
     expect(words.every((each) => each.startsWith("azure-a3"))).toBe(true);
+  });
+});
+
+test("the grid of tiers as absolute values, from which a click leads to the cell's own table", async () => {
+  // A placement chosen for one run before must not send the click to another table.
+  const settings = { view: "compare", filters: { compare: { part: "tiers", placement: "local" } } };
+  await withViewer({ files: [DEMO], settings }, async ({ page }) => {
+    const title = page.locator("main .chart h3");
+    await title.filter({ hasText: "tcp-goodput (remote): goodput, ratio to the host" }).waitFor();
+    await page.getByRole("button", { name: "Absolute", exact: true }).click();
+    await title.filter({ hasText: "tcp-goodput (remote): goodput, median of blocks" }).waitFor();
+    await page.getByRole("button", { name: "Table", exact: true }).click();
+    const table = page.locator("main .grid-table").first();
+    const heads = await table.locator("th").allInnerTexts();
+    const row = table.locator("tbody tr", { hasText: "weave sleeve" }).filter({ hasText: FIRST });
+    const cell = async (name: string) =>
+      row
+        .locator("td")
+        .nth(heads.findIndex((head) => head.startsWith(name)))
+        .innerText();
+    expect(await cell("median")).toBe("13398600");
+    expect(await cell("the host's median")).toBe("95482200");
+    expect(await cell("published")).toBe("72880000 schaaf-2015");
+    // Of a run that measured within a node too.
+    await table
+      .locator("tbody tr", { hasText: "weave fastdp" })
+      .filter({ hasText: "full × 0.1" })
+      .getByRole("button")
+      .click();
+    await title.filter({ hasText: /^tcp-goodput( \(remote.*\))?: goodput, Mbit\/s; Azure A1, 1 block/ }).waitFor();
+    expect(await choice(page, "Placement").inputValue()).toBe("remote");
+  });
+});
+
+test("an exported picture has its title above the legend, and the height of the plot on the page", async () => {
+  const path = join(folder, "load.svg");
+  await withViewer({ files: [DEMO], settings: { view: "load" } }, async ({ page, app }) => {
+    await choice(page, "Run").selectOption({
+      label: await choice(page, "Run").locator("option", { hasText: "skybet" }).first().innerText(),
+    });
+    await app.evaluate(({ dialog }, filePath) => {
+      dialog.showSaveDialog = async () => ({ canceled: false, filePath });
+    }, path);
+    await page.locator(".plot[data-drawn]").nth(3).waitFor();
+    await page.getByRole("button", { name: "SVG", exact: true }).nth(3).click();
+    await expect.poll(() => existsSync(path), { timeout: 10_000 }).toBe(true);
+    // Laid out by the browser itself, as only it knows how high texts are.
+    const found = await page.evaluate(
+      (svg) => {
+        const place = document.createElement("div");
+        place.innerHTML = svg;
+        document.body.append(place);
+        const box = (name: string) => place.querySelector(name)?.getBoundingClientRect();
+        const told = { height: box("svg")?.height, title: box(".gtitle")?.bottom, legend: box(".legend")?.top };
+        place.remove();
+        return told;
+      },
+      readFileSync(path, "utf8"),
+    );
+    expect(found.height).toBe(330 + 50);
+    expect(found.legend).toBeGreaterThan(found.title ?? Number.POSITIVE_INFINITY);
   });
 });
