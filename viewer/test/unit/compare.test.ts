@@ -7,10 +7,10 @@ import { type CompareInput, compareFigure } from "../../src/renderer/charts/comp
 import { ratioDots, variantKey } from "../../src/renderer/charts/compare/ratios";
 import { summaryTable } from "../../src/renderer/charts/compare/table";
 import { tiersOf } from "../../src/renderer/charts/compare/tiers";
-import { tabbed } from "../../src/renderer/csv";
-import { copiedTable } from "../../src/renderer/views/compare/copied";
 import { tiersAbsoluteFigure } from "../../src/renderer/charts/compare/tiers-absolute";
 import { tiersFigure } from "../../src/renderer/charts/compare/tiers-ratio";
+import { tabbed } from "../../src/renderer/csv";
+import { copiedTable } from "../../src/renderer/views/compare/copied";
 import { choiceOf, chosenTable } from "../../src/renderer/views/compare/keys";
 
 const recorded = <Found>(name: string): Found =>

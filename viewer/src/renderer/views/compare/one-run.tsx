@@ -18,9 +18,8 @@ import { Chart } from "../../ui/chart";
 import { Choice, still } from "../../ui/choice";
 import { GridTable } from "../../ui/grid-table";
 import { Lost } from "../../ui/lost";
-
-import { copiedTable } from "./copied";
 import { Overlays, ScaleSwitch } from "./choices";
+import { copiedTable } from "./copied";
 import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
 import { chosenTable, keyOf, parametersOf } from "./keys";
 import { percent } from "./percent";

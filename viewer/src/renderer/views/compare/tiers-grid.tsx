@@ -8,7 +8,7 @@ import { tiersFigure } from "../../charts/compare/tiers-ratio";
 import { clean } from "../../charts/figure";
 import { metricWords } from "../../charts/time";
 import { useQuery } from "../../query";
-import { currentRun, settings } from "../../state";
+import { chooseRun, settings } from "../../state";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
 import { Choice } from "../../ui/choice";
@@ -90,8 +90,9 @@ function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
         <Chart
           figure={figure}
           height={figure.layout.height ?? 420}
+          behind="Compare"
           onPoint={(run) => {
-            currentRun.value = String(run);
+            chooseRun(String(run));
             keep({ part: "run", ...choiceOf(table) });
           }}
         />
