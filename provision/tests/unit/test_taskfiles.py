@@ -257,3 +257,10 @@ def test_removing_everything_asks_first(task) -> None:
 
 def test_this_checkout_has_its_own_lab() -> None:
     assert (ROOT / "provision" / "bin" / "lab").stat().st_mode & 0o111
+
+
+def test_a_quoted_command_reaches_a_node(task):
+    done = task("lab:ssh", "--", "node1", "echo 'a  b'")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "cluster ssh node1 echo 'a  b'"
+    assert "say which node" in task("lab:ssh").stderr
