@@ -37,7 +37,8 @@ export function Evidence() {
 /** A trial brings its run along; another run that is chosen leaves the trial behind. */
 function useBelonging(facts: TrialFacts | undefined): void {
   useEffect(() => {
-    if (facts) currentRun.value = facts.run_id;
+    // What a person chose since the trial was drawn left that trial behind.
+    if (facts && currentTrial.value === facts.trial_id) currentRun.value = facts.run_id;
   }, [facts?.trial_id, facts?.run_id]);
   useEffect(() => {
     if (facts && currentRun.value !== null && currentRun.value !== facts.run_id) currentTrial.value = null;

@@ -5,7 +5,7 @@ import type { RunRow } from "../../../contract/overview";
 import { clean } from "../../charts/figure";
 import { useQuery } from "../../query";
 import { variantWords } from "../../runs";
-import { filterOf, keepFilter } from "../../state";
+import { currentTrial, filterOf, keepFilter } from "../../state";
 import { Rows } from "../../ui/asked";
 
 interface Kept {
@@ -53,7 +53,8 @@ export function TrialList({
     keepFilter("evidence", { ...filter, ...part });
   };
   useEffect(() => {
-    if (trials.state !== "ready") return;
+    // Nor is a choice undone that was made since the list was drawn.
+    if (trials.state !== "ready" || currentTrial.value !== chosen) return;
     const away = filtered.current === key && !listed;
     if (chosen === null ? first !== undefined : away) onChoose(first ?? null);
     // An effect of the list before may come after the choice.
