@@ -1,0 +1,84 @@
+"""Bare roots: made once from a list of packages, kept as an archive, unpacked anew for each use."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+SUITE = "bookworm"
+PACKAGES = ("python3", "sudo", "ca-certificates", "git")
+"""What a new user's machine has beyond dpkg's essential packages; whatever else is needed, the project installs."""
+
+
+def state() -> Path:
+    """Where roots, runs and shared caches lie: OVERLAYLAB_BARE."""
+    return Path(os.environ.get("OVERLAYLAB_BARE") or "/var/tmp/overlaylab-bare")
+
+
+def archive() -> Path:
+    """The root as a tar file, made from Debian's packages where it is not there yet: half a minute."""
+    key = hashlib.sha256(" ".join((SUITE, *PACKAGES)).encode()).hexdigest()[:12]
+    target = state() / "roots" / f"{SUITE}-{key}.tar"
+    if target.exists():
+        return target
+    if shutil.which("mmdebstrap") is None:
+        raise SystemExit("bare root: mmdebstrap is missing; apt-get install mmdebstrap debian-archive-keyring brings it")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    print(f"bare root: making {target.name} of Debian's packages, about half a minute", flush=True)
+    partial = target.with_name(f"{target.name}.{os.getpid()}")
+    try:
+        subprocess.run(
+            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", "--format=tar",
+             *(f"--aptopt={line}" for line in apt_settings()), SUITE, str(partial)],
+            check=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)
+    return target
+
+
+def apt_settings() -> list[str]:
+    """This machine's own proxies and certificates of apt, as lines of apt.conf(5)."""
+    names = ("http::Proxy", "https::Proxy", "https::CAInfo", "ftp::Proxy")
+    argv = ["apt-config", "dump", "--format=%F \"%v\";%n", *(f"Acquire::{name}" for name in names)]
+    dumped = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
+    return [line for line in dumped.splitlines() if line.strip()]
+
+
+@contextlib.contextmanager
+def unpacked() -> Iterator[Path]:
+    """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first."""
+    runs = state() / "runs"
+    runs.mkdir(parents=True, exist_ok=True)
+    for left in runs.iterdir():
+        with left.open() if left.is_file() else contextlib.nullcontext() as lock:
+            if lock is not None and _lock(lock):
+                shutil.rmtree(left.with_suffix(""), ignore_errors=True)
+                left.unlink()
+    folder = Path(tempfile.mkdtemp(dir=runs))
+    with folder.with_suffix(".lock").open("w") as lock:
+        _lock(lock)
+        try:
+            subprocess.run(["tar", "--extract", "--file", archive(), "--numeric-owner", "--xattrs",
+                            "--xattrs-include=*", "--directory", folder], check=True)  # fmt: skip
+            folder.chmod(0o755)
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.with_suffix(".lock").unlink()
+
+
+def _lock(file) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,86 @@
+"""A root in namespaces of its own: entering it, its way to the network, ending it. Needs root; standard library alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+USER = "newcomer"
+"""The ordinary user in a bare root: has sudo, and a login shell without sbin in its PATH, as Debian makes them."""
+
+# The kernel ends it when this process ends, however that is (prctl(2), PR_SET_PDEATHSIG).
+_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
+
+
+@dataclass(frozen=True)
+class Space:
+    """A bare root that runs. root: its folder, seen from outside; pid: its first process, seen from outside."""
+
+    root: Path
+    pid: int
+
+    def as_root(self, argv: Sequence[str], **options) -> subprocess.CompletedProcess[str]:
+        """Run `argv` in it as root, with an environment of its own; its exit code is the caller's to judge."""
+        inside = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--"]
+        bare = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"TERM={os.environ.get('TERM', 'dumb')}"]
+        return subprocess.run([*inside, *bare, *argv], text=True, check=False, **options)
+
+    def as_user(self, command: str = "", **options) -> subprocess.CompletedProcess[str]:
+        """Run shell text as the ordinary user types it after logging in; without text, a shell to type in."""
+        return self.as_root(["su", "-", USER, *(["-c", command] if command else [])], **options)
+
+
+@contextlib.contextmanager
+def running(root: Path, *, network: bool = True) -> Iterator[Space]:
+    """The root while the block runs; network: False leaves it nothing but loopback.
+
+    Its processes and mounts end with the block, and with this process where that is killed.
+    """
+    argv = [
+        *_WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--net", "--uts", "--ipc",
+        "--fork", "--kill-child=KILL", "--",
+        "sh", str(HERE / "enter.sh"), str(root), "/usr/bin/python3", "-c", (HERE / "first.py").read_text(),
+    ]  # fmt: skip
+    processes = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)]
+    try:
+        assert processes[0].stdout is not None
+        if processes[0].stdout.readline().strip() != "ready":
+            raise SystemExit(f"bare root: its first process did not start, exit code {processes[0].wait()}")
+        pid = _child_of(processes[0].pid)
+        if network:
+            processes.append(_connect(pid))
+        yield Space(root, pid)
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def _child_of(pid: int) -> int:
+    """The one child of a process: unshare(1) stays as the parent of what it starts."""
+    (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return int(child)
+
+
+def _connect(pid: int) -> subprocess.Popen[str]:
+    """The network as any program of this machine has it, by a user-mode stack: no link, route or rule changes here."""
+    if shutil.which("slirp4netns") is None:
+        raise SystemExit("bare root: slirp4netns is missing; apt-get install slirp4netns brings it")
+    read, write = os.pipe()
+    process = subprocess.Popen(
+        [*_WITH_US, "slirp4netns", "--configure", "--mtu=65520", "--disable-host-loopback",
+         f"--ready-fd={write}", str(pid), "tap0"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, pass_fds=[write],
+    )  # fmt: skip
+    os.close(write)
+    with os.fdopen(read) as ready:
+        if ready.read(1) != "1":
+            assert process.stderr is not None
+            raise SystemExit(f"bare root: slirp4netns did not connect it: {process.stderr.read().strip()}")
+    return process
