@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from overlaylab import (
     progress,
     reassembly,
     requirements,
+    routes,
     selection,
 )
 from overlaylab.errors import UserError
@@ -219,21 +218,14 @@ def _own_arguments(overlay: str, written: str | None) -> JSON:
 
 def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inventory: Path | None) -> None:
     """Refuse addresses of the lab that the operator already uses for something else."""
-    try:
-        asked = subprocess.run(["ip", "-j", "route", "show", "table", "all"], capture_output=True)
-    except FileNotFoundError:
-        raise UserError(
-            "ip", "must be installed: it tells which networks this machine reaches",
-            fix="Install iproute2, or put /sbin into your PATH",
-        ) from None  # fmt: skip
-    routes = json.loads(asked.stdout or "[]")
-    own = _bridges_of(spec.underlay, routes)
+    reached = routes.known()
+    own = _bridges_of(spec.underlay, reached)
     if inventory is None:
-        clusters.check_routes(spec, routes, own)
-        check_ranges(overlay, spec, routes, own)
+        clusters.check_routes(spec, reached, own)
+        check_ranges(overlay, spec, reached, own)
     else:
         for node in load_inventory(inventory).nodes:
-            check_ranges(overlay, node.underlay_address.network, routes, own)
+            check_ranges(overlay, node.underlay_address.network, reached, own)
 
 
 def _bridges_of(network, routes: Sequence[dict]) -> set[str]:

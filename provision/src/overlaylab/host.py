@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 from overlaylab import host_access, host_kvm, host_packages, host_services, paths
 from overlaylab.errors import UserError
+from overlaylab.host_packages import BUILDING, CONTAINERS, REACHING
 from overlaylab.host_services import stop_services
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "accelerator_reason",
     "available_memory_mib",
     "ensure",
+    "ensure_packages",
     "machine",
     "preflight",
     "stop_services",
@@ -27,20 +30,27 @@ __all__ = [
 _MIB = 2**20
 _GIB = 2**30
 
+_FURTHER_GROUPS = {"lxc": (CONTAINERS,)}
+"""Packages that a provider needs beside those that all nodes of this machine do."""
 
-def ensure(provider: str = "libvirt") -> None:
+
+def ensure(provider: str = "libvirt", groups: Collection[str] = ()) -> None:
     """Make this machine able to run the lab: packages, groups, cache folder; libvirt where it is the provider.
+
+    provider: ``hosts`` takes nothing but what reaches them and what builds daemons for them. groups: of
+    ``host_packages.OPTIONAL``, for what the command does besides: all come in one installation.
 
     Call it before anything else in a command: where a group was joined since the login, it starts the command
     again inside that group (and does not return). Raises UserError for what it cannot put right.
     """
+    if provider == "hosts":
+        ensure_packages((REACHING, BUILDING, *groups), alone=True)
+        return
     host_access.prepare_cache()
-    if host_packages.missing() or host_access.kvm_is_untouched() or host_access.missing_memberships():
+    wanted = (*_FURTHER_GROUPS.get(provider, ()), *groups)
+    if host_packages.missing(wanted) or host_access.kvm_is_untouched() or host_access.missing_memberships():
+        ensure_packages(wanted)
         with host_access.setup_lock():
-            # Asked again under the lock: another command may have done it meanwhile.
-            missing = host_packages.missing()
-            if missing:
-                host_packages.install(missing)
             if host_access.kvm_is_untouched():
                 host_access.open_kvm()
             host_access.join_groups()
@@ -48,6 +58,20 @@ def ensure(provider: str = "libvirt") -> None:
     if provider == "libvirt" and host_services.libvirt_error():
         with host_access.setup_lock():
             host_services.ensure_running()
+
+
+def ensure_packages(groups: Collection[str], *, alone: bool = False) -> None:
+    """Install what is missing of all packages and these groups, or of these `alone`. Raises UserError."""
+    host_access.prepare_cache()
+    if not host_packages.missing(groups, alone=alone):
+        return
+    with host_access.setup_lock():
+        # Asked again under the lock: another command may have done it meanwhile.
+        missing = host_packages.missing(groups, alone=alone)
+        if missing:
+            host_packages.install(missing)
+        if "lxc" in missing:
+            host_services.end_lxc_net()
 
 
 def accelerator() -> str:

@@ -11,6 +11,8 @@ from overlaylab.errors import UserError
 from overlaylab.host_root import run_as_root
 from overlaylab.progress import say
 
+REACHING = "reaching the nodes"
+BUILDING = "building overlay daemons"
 PACKAGES: dict[str, tuple[str, ...]] = {
     "virtual machines": (
         "qemu-system-x86",
@@ -40,9 +42,9 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "squashfs-tools",
         "rsync",
     ),
-    "reaching the nodes": ("openssh-client", "iperf3"),
+    REACHING: ("openssh-client", "iproute2", "iperf3"),
     "testing what nodes are told": ("ethtool", "iputils-ping", "tcpdump"),
-    "building overlay daemons": ("gcc", "libc6-dev", "libpcap-dev", "patch"),
+    BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
 """What each package is for: said to the operator before sudo is used."""
 
@@ -75,46 +77,47 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
 }
 """Groups that not everybody needs: asked for by name, never missed by anybody else."""
 
-PROGRAMS = (
-    "qemu-system-x86_64",
-    "qemu-img",
-    "libvirtd",
-    "virsh",
-    "dnsmasq",
-    "iptables",
-    "nft",
-    "tini",
-    "vagrant",
-    "packer",
-    "mmdebstrap",
-    "newuidmap",
-    "sfdisk",
-    "mkfs.ext4",
-    "grub-mkimage",
-    "mksquashfs",
-    "rsync",
-    "ssh",
-    "iperf3",
-    "gcc",
-    "patch",
-)
-"""What has to be in the path on a system without apt, where packages have other names."""
+_GROUPS = {**PACKAGES, **OPTIONAL}
 
-OPTIONAL_PROGRAMS: dict[str, tuple[str, ...]] = {
+PROGRAMS: dict[str, tuple[str, ...]] = {
+    "virtual machines": (
+        "qemu-system-x86_64",
+        "qemu-img",
+        "libvirtd",
+        "virsh",
+        "dnsmasq",
+        "iptables",
+        "nft",
+        "tini",
+    ),
+    "clusters": ("vagrant",),
+    "images": (
+        "packer",
+        "mmdebstrap",
+        "newuidmap",
+        "sfdisk",
+        "mkfs.ext4",
+        "grub-mkimage",
+        "mksquashfs",
+        "rsync",
+    ),
+    REACHING: ("ssh", "ip", "iperf3"),
+    BUILDING: ("gcc", "patch"),
     CONTAINERS: ("lxc-create", "lxc-start", "redir"),
     VIEWER: ("unsquashfs",),
     SCREENLESS: ("Xvfb",),
     BROWSER: ("chromium",),
 }
-"""PROGRAMS of the groups in OPTIONAL; libraries are no programs, and say themselves that they are missing."""
+"""What has to be in the path for a group on a system without apt, where packages have other names; libraries are
+no programs, and say themselves that they are missing."""
 
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 def names(groups: Iterable[str] = (), *, alone: bool = False) -> tuple[str, ...]:
     """Every package by name, with those of these optional groups; `alone`: only those of these."""
-    wanted = [*(() if alone else PACKAGES.values()), *(OPTIONAL[group] for group in groups)]
-    return tuple(dict.fromkeys(name for group in wanted for name in group))
+    wanted = [*(() if alone else PACKAGES), *groups]
+    return tuple(dict.fromkeys(name for group in wanted for name in _GROUPS[group]))
 
 
 def renamed(name: str) -> str:
@@ -144,12 +147,12 @@ def parse_installed(listing: str) -> set[str]:
 def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
     """Packages that are not installed, in the order of PACKAGES; no network, about 20 ms.
 
-    groups: those of OPTIONAL that are needed too; `alone`: nothing else is.
+    groups: what is needed besides all of PACKAGES; `alone`: instead of it.
     Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
     """
     if not uses_apt():
-        programs = [] if alone else [*PROGRAMS]
-        programs += [name for group in groups for name in OPTIONAL_PROGRAMS[group]]
+        wanted = [*(() if alone else PACKAGES), *groups]
+        programs = [name for group in wanted for name in PROGRAMS.get(group, ())]
         absent = [name for name in programs if find_program(name) is None]
         if absent:
             raise UserError(
@@ -178,7 +181,7 @@ def describe(packages: Iterable[str]) -> str:
     """``virtual machines: qemu-utils, tini; images: packer``."""
     left = set(packages)
     groups = {}
-    for use, group in {**PACKAGES, **OPTIONAL}.items():
+    for use, group in _GROUPS.items():
         groups[use] = [name for name in group if name in left]
         left.difference_update(group)
     return "; ".join(f"{use}: {', '.join(group)}" for use, group in groups.items() if group)

@@ -54,6 +54,11 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
+def is_installed() -> bool:
+    """Whether libvirt's daemon and the program that asks it are there at all."""
+    return all(find_program(name) for name in ("libvirtd", "virsh"))
+
+
 def libvirt_error() -> str | None:
     """Why libvirt does not answer this user, in virsh's words; None where it does. About 15 ms."""
     # "uri" opens the connection and no more; "version" has libvirt probe QEMU, 0.7 s where KVM is broken.
@@ -126,6 +131,15 @@ def ensure_running() -> None:
         seen=error,
         fix=f"Read {log}, then type `./task setup` again",
     )
+
+
+def end_lxc_net() -> None:
+    """Switch off what the package lxc has started a moment ago; the lab's bridges are its own."""
+    if has_systemd():
+        run_as_root(
+            ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"],
+            "switching off the bridge lxcbr0, its DHCP server and its NAT, which the package lxc has just brought",
+        )
 
 
 def _folder() -> Path:

@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Collection, Iterable
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
 
+from overlaylab.host_packages import find_program
 from overlaylab.model import JSON
+
+_MAIN_TABLE = Path("/proc/net/route")
+
+
+def known() -> list[JSON]:
+    """This machine's IPv4 routes as ``ip -j route show table all`` prints them.
+
+    Where iproute2 is not installed yet, before a first run's packages, only those of the main table.
+    """
+    ip = find_program("ip")
+    if ip is None:
+        return parse_main_table(_MAIN_TABLE.read_text(encoding="ascii"))
+    argv = [ip, "-j", "route", "show", "table", "all"]
+    return json.loads(subprocess.run(argv, capture_output=True, check=False).stdout or "[]")
+
+
+def parse_main_table(text: str) -> list[JSON]:
+    """Routes of /proc/net/route (proc(5)): addresses as hexadecimal numbers in the machine's own byte order."""
+    found = []
+    for line in text.splitlines()[1:]:
+        device, destination, _, _, _, _, _, mask, *_ = line.split()
+        address, netmask = (
+            IPv4Address(int(word, 16).to_bytes(4, sys.byteorder)) for word in (destination, mask)
+        )
+        network = IPv4Network(f"{address}/{netmask}", strict=False)
+        found.append({"dst": str(network) if network.prefixlen else "default", "dev": device})
+    return found
 
 
 def overlapping_route(

@@ -160,9 +160,9 @@ def _nodes(inventory: str | None, cluster: str, asked: str | None):
         path = typed(inventory)
         provider, where = Hosts(path, say), path.name
     else:
-        from overlaylab.commands.cluster import provider_of
+        from overlaylab.commands.cluster import provider_there
 
-        provider, where = provider_of(cluster, asked or None), f"cluster {cluster}"
+        provider, where = provider_there(cluster, asked or None), f"cluster {cluster}"
         if not (provider.folder / "inventory.yml").exists():
-            raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
+            raise UserError(where, "has half made nodes", fix="Make them anew with ./task lab:up")
     return provider, where

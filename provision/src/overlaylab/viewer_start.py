@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from overlaylab import (
-    host_access,
+    host,
     host_packages,
     paths,
     viewer_database,
@@ -30,11 +30,7 @@ from overlaylab.viewer_user import User
 
 def prepare(kind: str | None, groups: Sequence[str] = (host_packages.VIEWER,)) -> Runtime:
     """Packages, modules, runtime and build, each only where it is missing; the runtime."""
-    host_access.prepare_cache()
-    if host_packages.missing(groups, alone=True):
-        with host_access.setup_lock():
-            if absent := host_packages.missing(groups, alone=True):
-                host_packages.install(absent)
+    host.ensure_packages(groups, alone=True)
     viewer_modules.ensure_modules()
     runtime = viewer_runtime.ensure(kind)
     viewer_modules.ensure_build()

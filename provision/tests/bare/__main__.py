@@ -1,6 +1,6 @@
 """A bare machine to try the project on: a minimal Debian root in namespaces of its own, and an ordinary user in it.
 
-    python3 provision/tests/bare shell [--offline] [COMMAND]    look around, or run one command line
+python3 provision/tests/bare shell [--offline] [COMMAND]    look around, or run one command line
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def machine(*, network: bool = True) -> Iterator[space.Space]:
         def run(argv: list[str]) -> None:
             done = there.as_root(argv, capture_output=True)
             if done.returncode:
-                raise SystemExit(f"bare root: {' '.join(argv)} ended with {done.returncode}: {done.stderr.strip()}")
+                raise SystemExit(
+                    f"bare root: {' '.join(argv)} ended with {done.returncode}: {done.stderr.strip()}"
+                )
 
         home = settings.add_user(root, run)
         settings.write(root, home)
@@ -53,12 +55,16 @@ def clone(there: space.Space, home: Path, run) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bare", description=__doc__.splitlines()[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    shell = commands.add_parser("shell", help="a login shell of the ordinary user, or one command line of theirs")
+    shell = commands.add_parser(
+        "shell", help="a login shell of the ordinary user, or one command line of theirs"
+    )
     shell.add_argument("--offline", action="store_true", help="leave it nothing but loopback")
     shell.add_argument("line", nargs="?", default="", help="what to type; without it, a shell")
     asked = parser.parse_args()
     if os.geteuid() != 0:
-        raise SystemExit("bare root: needs root, for namespaces and mounts: sudo python3 provision/tests/bare …")
+        raise SystemExit(
+            "bare root: needs root, for namespaces and mounts: sudo python3 provision/tests/bare …"
+        )
     with machine(network=not asked.offline) as there:
         return there.as_user(asked.line).returncode
 

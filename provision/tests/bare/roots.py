@@ -29,7 +29,9 @@ def archive() -> Path:
     if target.exists():
         return target
     if shutil.which("mmdebstrap") is None:
-        raise SystemExit("bare root: mmdebstrap is missing; apt-get install mmdebstrap debian-archive-keyring brings it")
+        raise SystemExit(
+            "bare root: mmdebstrap is missing; apt-get install mmdebstrap debian-archive-keyring brings it"
+        )
     target.parent.mkdir(parents=True, exist_ok=True)
     print(f"bare root: making {target.name} of Debian's packages, about half a minute", flush=True)
     partial = target.with_name(f"{target.name}.{os.getpid()}")
@@ -48,7 +50,7 @@ def archive() -> Path:
 def apt_settings() -> list[str]:
     """This machine's own proxies and certificates of apt, as lines of apt.conf(5)."""
     names = ("http::Proxy", "https::Proxy", "https::CAInfo", "ftp::Proxy")
-    argv = ["apt-config", "dump", "--format=%F \"%v\";%n", *(f"Acquire::{name}" for name in names)]
+    argv = ["apt-config", "dump", '--format=%F "%v";%n', *(f"Acquire::{name}" for name in names)]
     dumped = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
     return [line for line in dumped.splitlines() if line.strip()]
 

@@ -35,7 +35,11 @@ def write(root: Path, home: Path) -> None:
     _write_pip(root / "etc/pip.conf")
     npm = [line for line in _lines(Path.home() / ".npmrc") if line.partition("=")[0].strip() in _NPM]
     (home / ".npmrc").write_text("".join(f"{line}\n" for line in npm))
-    asked = subprocess.run(["go", "env", *_GO], capture_output=True, text=True, check=False) if shutil.which("go") else None
+    asked = (
+        subprocess.run(["go", "env", *_GO], capture_output=True, text=True, check=False)
+        if shutil.which("go")
+        else None
+    )
     if asked and asked.returncode == 0:
         go = home / ".config/go/env"
         go.parent.mkdir(parents=True, exist_ok=True)

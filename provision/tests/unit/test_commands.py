@@ -211,8 +211,11 @@ def test_ssh_takes_one_host_key_and_one_identity(tmp_path) -> None:
 
 def test_ssh_goes_to_nodes_that_exist(monkeypatch, tmp_path) -> None:
     found = SimpleNamespace(folder=tmp_path, inventory=inventory("a", "a"))
-    monkeypatch.setattr(cluster, "provider_of", lambda name, asked: found)
+    monkeypatch.setattr(cluster, "provider_of", lambda *_: pytest.fail("nothing may be set up for it"))
     assert refused("cluster", "ssh", "node1").rule == "has no nodes yet"
+    monkeypatch.setattr(cluster, "provider_of", lambda *_: found)
+    monkeypatch.setattr(cluster, "has_nodes", lambda *_: True)
+    assert refused("cluster", "ssh", "node1").rule == "has half made nodes"
     (tmp_path / "inventory.yml").touch()
     wrong = refused("cluster", "ssh", "node9")
     assert (wrong.seen, wrong.fix) == ("node9", "Known: node1, node2")
@@ -251,7 +254,8 @@ def removed(monkeypatch, own_cache) -> list[str]:
     async def remove_pool(name: str) -> None:
         removed.append(f"pool {name}")
 
-    monkeypatch.setattr(host_services, "libvirt_error", lambda: None)
+    monkeypatch.setattr(host_services, "is_installed", lambda: True)
+    monkeypatch.setattr(host_services, "ensure_running", lambda: None)
     monkeypatch.setattr(host_services, "stop_services", lambda: [])
 
     async def remove_forgotten(name: str) -> None:
@@ -275,7 +279,8 @@ def test_destroying_takes_all_clusters_and_passes_over_folders_that_hold_a_lock_
         pass
     result = lab("cluster", "destroy")
     assert result.exit_code == 0, result.exception
-    assert removed == ["forgotten deleted", "pair", "pair", "pool overlaylab-test"]
+    # No pool was ever made in this cache folder.
+    assert removed == ["forgotten deleted", "pair", "pair"]
     assert not own_cache.exists()
 
 
@@ -303,13 +308,45 @@ def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
     assert removed == ["pair off"]
 
 
-def test_destroying_needs_libvirt_only_where_it_has_nodes(monkeypatch, own_cache) -> None:
-    monkeypatch.setattr(host_services, "libvirt_error", lambda: "no socket")
-    (own_cache / "clusters" / "pair" / "vagrant").mkdir(parents=True)
-    assert refused("cluster", "destroy").where == "libvirt"
-    (own_cache / "clusters" / "pair" / "vagrant").rmdir()
+def test_destroying_starts_libvirt_where_it_has_something_to_remove(monkeypatch, removed, own_cache) -> None:
+    monkeypatch.setattr(host_services, "is_installed", lambda: True)
+    monkeypatch.setattr(host_services, "ensure_running", lambda: removed.append("libvirt started"))
+    (own_cache / "pool").mkdir()
+    (own_cache / "clusters" / "deleted" / "vagrant").rmdir()
+    assert lab("cluster", "destroy", KEEP_CACHE="1").exit_code == 0
+    assert removed == ["libvirt started", "pair", "pair", "libvirt started", "pool overlaylab-test"]
+    assert own_cache.exists() and not (own_cache / "pool").exists()
+
+
+def test_destroying_again_does_what_is_left_to_do(monkeypatch, own_cache) -> None:
+    monkeypatch.setattr(host_services, "is_installed", lambda: True)
+    monkeypatch.setattr(host_services, "ensure_running", lambda: pytest.fail("nothing of libvirt's is left"))
+    assert lab("cluster", "destroy", KEEP_CACHE="1").exit_code == 0
     assert lab("cluster", "destroy").exit_code == 0
     assert not own_cache.exists()
+
+
+def test_destroying_without_libvirt_forgets_its_nodes_and_removes_the_others(
+    monkeypatch, removed, own_cache
+) -> None:
+    monkeypatch.setattr(host_services, "is_installed", lambda: False)
+    assert lab("cluster", "destroy").exit_code == 0
+    assert removed == ["pair"]  # the containers
+    assert not own_cache.exists()
+
+
+def test_a_provider_that_fails_keeps_no_other_from_being_removed(monkeypatch, removed, own_cache) -> None:
+    def silent() -> None:
+        raise UserError("libvirt", "must answer", fix="Read its log")
+
+    monkeypatch.setattr(host_services, "ensure_running", silent)
+    wrong = refused("cluster", "destroy")
+    assert (wrong.where, removed) == ("lab:destroy", ["pair"])
+    assert (
+        wrong.seen
+        == "deleted (libvirt): libvirt: must answer. Read its log; pair (libvirt): libvirt: must answer. Read its log"
+    )
+    assert own_cache.exists()
 
 
 def test_a_forwarded_port_is_part_of_a_known_hosts_name(tmp_path) -> None:

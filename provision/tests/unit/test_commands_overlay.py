@@ -68,6 +68,7 @@ class Provider:
 def provider(monkeypatch, tmp_path) -> Provider:
     found = Provider(tmp_path)
     monkeypatch.setattr(cluster, "provider_of", lambda name, asked, tier=None: found)
+    monkeypatch.setattr(cluster, "has_nodes", lambda name, asked: True)
     return found
 
 

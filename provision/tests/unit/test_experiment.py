@@ -4,7 +4,6 @@ import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from lab_builders import inventory
@@ -26,12 +25,7 @@ ROUTES: list[dict] = [
 def routes(monkeypatch: pytest.MonkeyPatch, own_cache) -> list[dict]:
     """The routes of this machine, as a test says."""
     found = list(ROUTES)
-
-    def run(argv, **options):
-        assert argv == ["ip", "-j", "route", "show", "table", "all"]
-        return subprocess.CompletedProcess(argv, 0, json.dumps(found).encode(), b"")
-
-    monkeypatch.setattr(experiment, "subprocess", SimpleNamespace(run=run))
+    monkeypatch.setattr(experiment.routes, "known", lambda: found)
     return found
 
 
@@ -231,15 +225,6 @@ def test_every_number_of_a_profile_can_be_put_in_force(monkeypatch) -> None:
 def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
     with pytest.raises(UserError, match="PROVIDER: cannot be combined with INVENTORY"):
         experiment.request("weave", provider="lxc", inventory=str(hosts))
-
-
-def test_a_machine_without_ip_is_told_what_to_install(monkeypatch) -> None:
-    def absent(*_, **__):
-        raise FileNotFoundError("ip")
-
-    monkeypatch.setattr(experiment, "subprocess", SimpleNamespace(run=absent))
-    with pytest.raises(UserError, match=r"ip: must be installed: .* Install iproute2"):
-        experiment.request("weave")
 
 
 # -- what a run is about ----------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def steps(monkeypatch, tmp_path):
         (host.host_access, "kvm_is_untouched", False),
         (host.host_services, "libvirt_error", None),
     ):
-        monkeypatch.setattr(module, name, lambda *_, answer=answer: answer)
+        monkeypatch.setattr(module, name, lambda *_, answer=answer, **__: answer)
     monkeypatch.setattr(host.host_packages, "install", lambda packages: done.append(("install", *packages)))
     monkeypatch.setattr(host.host_access, "open_kvm", lambda: done.append(("open",)))
     monkeypatch.setattr(host.host_access, "join_groups", lambda: done.append(("join",)))
@@ -116,7 +116,7 @@ def test_ensure_changes_nothing_where_all_is_in_place(steps):
 
 
 def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
-    monkeypatch.setattr(host.host_packages, "missing", lambda: ["tini"])
+    monkeypatch.setattr(host.host_packages, "missing", lambda *_, **__: ["tini"])
     monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
     monkeypatch.setattr(host.host_access, "kvm_is_untouched", lambda: True)
     host.ensure()
@@ -131,6 +131,45 @@ def test_libvirt_is_started_only_where_it_is_the_provider(steps, monkeypatch):
     assert steps == [("enter",)]
     host.ensure()
     assert steps == [("enter",), ("enter",), ("start",)]
+
+
+@pytest.fixture
+def asked_for(steps, monkeypatch):
+    """The groups of packages that were asked for, and whether alone; all of them are there."""
+    asked = []
+
+    def missing(groups=(), *, alone=False):
+        asked.append((tuple(groups), alone))
+        return []
+
+    monkeypatch.setattr(host.host_packages, "missing", missing)
+    return asked
+
+
+def test_containers_and_further_groups_come_with_all_the_rest(asked_for):
+    host.ensure("lxc", groups=("the viewer",))
+    assert asked_for == [(("system containers", "the viewer"), False)]
+
+
+def test_hosts_of_an_inventory_need_no_hypervisor_and_no_group(asked_for, steps):
+    host.ensure("hosts")
+    assert asked_for == [(("reaching the nodes", "building overlay daemons"), True)]
+    assert steps == []
+
+
+@pytest.mark.parametrize(
+    ("missing", "systemd", "ended"),
+    [(["tini", "lxc"], True, True), (["vagrant-lxc"], True, False), (["lxc", "vagrant-lxc"], False, False)],
+)
+def test_the_bridge_that_lxc_brings_is_switched_off_where_lxc_is_new(
+    steps, monkeypatch, missing, systemd, ended
+):
+    monkeypatch.setattr(host.host_packages, "missing", lambda *_, **__: missing)
+    monkeypatch.setattr(host.host_services, "has_systemd", lambda: systemd)
+    monkeypatch.setattr(host.host_services, "run_as_root", lambda argv, why: steps.append(argv))
+    host.ensure("lxc")
+    told = ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"]
+    assert [step for step in steps if step[0] == "systemctl"] == ([told] if ended else [])
 
 
 def test_accelerator_reason_ends_with_what_would_change_it(monkeypatch):

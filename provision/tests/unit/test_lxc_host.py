@@ -35,35 +35,6 @@ def root(monkeypatch, own_cache):
 # -- packages -----------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def packages(monkeypatch, root):
-    """packages(missing…): these are missing; what is installed ends in the list that it gives."""
-
-    def lack(*missing: str) -> list[str]:
-        installed: list[str] = []
-        monkeypatch.setattr(host_packages, "missing", lambda groups: list(missing))
-        monkeypatch.setattr(host_packages, "install", installed.extend)
-        return installed
-
-    return lack
-
-
-def test_the_bridge_that_lxc_brings_is_switched_off_where_lxc_is_new(packages, root, monkeypatch) -> None:
-    monkeypatch.setattr(host_services, "has_systemd", lambda: True)
-    installed = packages("tini", "lxc", "vagrant-lxc")
-    lxc_host.ensure()
-    assert installed == ["lxc", "vagrant-lxc"]
-    assert root.calls == [["systemctl", "disable", "--quiet", "--now", "lxc-net.service"]]
-
-
-@pytest.mark.parametrize(("missing", "systemd"), [(["vagrant-lxc"], True), (["lxc", "vagrant-lxc"], False)])
-def test_a_bridge_that_somebody_may_use_is_left_alone(packages, root, monkeypatch, missing, systemd) -> None:
-    monkeypatch.setattr(host_services, "has_systemd", lambda: systemd)
-    assert packages(*missing) == []
-    lxc_host.ensure()
-    assert root.calls == []
-
-
 def test_only_who_asks_for_containers_needs_their_packages(monkeypatch) -> None:
     assert set(host_packages.names()) & {"lxc", "vagrant-lxc"} == set()
     assert host_packages.names([host_packages.CONTAINERS])[-2:] == ("lxc", "vagrant-lxc")

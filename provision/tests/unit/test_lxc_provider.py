@@ -32,7 +32,6 @@ class Machine:
 
     def put_in_place(self, monkeypatch: pytest.MonkeyPatch, folder) -> None:
         for verb in (
-            "ensure",
             "check_routes",
             "make_bridges",
             "freeze",
@@ -173,7 +172,7 @@ async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants
     provider = make()
     await provider.up()
     assert machine.verbs == [
-        "ensure", "check_routes", "load_modules", "make_bridges", "vagrant", "vagrant", "freeze",
+        "check_routes", "load_modules", "make_bridges", "vagrant", "vagrant", "freeze",
     ]  # fmt: skip
     assert [call[0][:2] for call in vagrants] == [("box", "add"), ("up", "--no-parallel")]
     told, environment = vagrants[1][1:]
@@ -213,14 +212,14 @@ async def test_somebody_elses_containers_are_refused(make, machine, vagrants, tm
     provider = make()
     with pytest.raises(UserError, match="overlaylab-pair-node1: must be of this cache folder's lab"):
         await provider.up()
-    assert (vagrants, machine.verbs) == ([], ["ensure", "check_routes"])
+    assert (vagrants, machine.verbs) == ([], ["check_routes"])
     assert not (provider.folder / "state.json").exists()
 
 
 async def test_own_containers_of_which_nothing_was_noted_are_removed_first(make, machine) -> None:
     machine.there = [Container("overlaylab-pair-node1", None, None)]
     await make().up()
-    assert machine.verbs[2:5] == ["remove", "load_modules", "make_bridges"]
+    assert machine.verbs[1:4] == ["remove", "load_modules", "make_bridges"]
 
 
 async def test_what_was_half_made_is_known_and_made_anew(make, machine, vagrants, monkeypatch) -> None:

@@ -133,9 +133,10 @@ def a_cluster(folder, **states: str) -> SimpleNamespace:
 
 def test_the_labs_own_nodes_must_exist_and_be_up(hosts, cloud, tmp_path, monkeypatch) -> None:
     found = a_cluster(tmp_path, node1="running", node2="shut off")
-    monkeypatch.setattr(cluster, "provider_of", lambda name, asked: found)
+    monkeypatch.setattr(cluster, "provider_of", lambda *_: found)
     wrong = refused("profile", "calibrate", NAME="x", OUT="x.yml")
     assert (wrong.where, wrong.rule) == ("cluster pair", "has no nodes yet")
+    monkeypatch.setattr(cluster, "has_nodes", lambda *_: True)
     (tmp_path / "inventory.yml").touch()
     wrong = refused("profile", "calibrate", NAME="x", OUT="x.yml")
     assert (wrong.where, wrong.seen) == ("cluster pair", "node1 running, node2 shut off")

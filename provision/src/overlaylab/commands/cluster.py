@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from overlaylab import cluster as clusters
-from overlaylab import host, lock, paths
-from overlaylab.errors import UserError
+from overlaylab import host, host_services, lock, paths
+from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import InventoryNode
 from overlaylab.profile import Profile
 from overlaylab.progress import say
@@ -30,13 +30,31 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
     return named.make(name, cluster, say, **limits)
 
 
-def provider_there(cluster: str, asked: str | None, inventory: str | None):
-    """The provider of nodes that exist: SSH hosts where an inventory is named, else as `provider_of`."""
-    if not inventory:
-        return provider_of(cluster, asked)
-    from overlaylab.providers.hosts import Hosts
+def provider_there(
+    cluster: str, asked: str | None, inventory: str | None = None, tier: Profile | None = None
+):
+    """The provider of nodes that exist: SSH hosts where an inventory is named, else as `provider_of`.
 
-    return Hosts(paths.typed(inventory), say)
+    Raises UserError where the cluster has no nodes, before anything is installed for them.
+    """
+    if inventory:
+        from overlaylab.providers.hosts import Hosts
+
+        return Hosts(paths.typed(inventory), say)
+    if not has_nodes(cluster, asked):
+        raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
+    return provider_of(cluster, asked, tier)
+
+
+def has_nodes(cluster: str, asked: str | None) -> bool:
+    """Whether nodes of the cluster were made, whole or in part; asked: by this provider.
+
+    Raises UserError for an unknown cluster or provider.
+    """
+    clusters.load_cluster(cluster)
+    if asked:
+        named.check(asked)
+    return any(cluster in named.clusters_of(name) for name in ([asked] if asked else named.NAMES))
 
 
 async def are_up(provider) -> bool:
@@ -84,6 +102,9 @@ def status(cluster: str, asked: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
     from overlaylab import overlays
 
+    if not has_nodes(cluster, asked):
+        say(f"cluster {cluster} has no nodes yet; ./task lab:up brings them up")
+        return
     provider = provider_of(cluster, asked)
 
     async def ask():
@@ -129,9 +150,9 @@ def status(cluster: str, asked: str | None) -> None:
 @click.argument("remote_command", nargs=-1)
 def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
-    provider = provider_of(cluster, asked)
+    provider = provider_there(cluster, asked)
     if not (provider.folder / "inventory.yml").exists():
-        raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
+        raise UserError(f"cluster {cluster}", "has half made nodes", fix="Make them anew with ./task lab:up")
     known = {n.name: n for n in provider.inventory.nodes}
     if node not in known:
         raise UserError(
@@ -183,40 +204,70 @@ def down(cluster: str, asked: str | None) -> None:
 def destroy(keep_cache: bool, cluster: str) -> None:
     """Remove everything that was made outside the checkout: nodes, networks, storage pool, cache folder,
     and the libvirt daemons where setup itself started them. Packages stay; they are named."""
-    from overlaylab import host_access, host_packages, host_services
-    from overlaylab.providers import virsh
-    from overlaylab.vagrant import pool
+    removed, failed = _remove_nodes(cluster)
+    if cluster:
+        if not removed and not failed:
+            say(f"there are no nodes of cluster {cluster}")
+    elif not failed:
+        _remove_traces(keep_cache)
+    if failed:
+        raise UserError(
+            "lab:destroy", "could not remove everything", seen="; ".join(failed),
+            fix="What could be removed is; ./task doctor looks for the usual causes, then type this again",
+        )  # fmt: skip
 
-    asleep = host_services.libvirt_error()
+
+def _remove_nodes(cluster: str) -> tuple[list[str], list[str]]:
+    """Remove the nodes of a cluster, or all; those whose nodes are gone, and why others are not.
+
+    One provider that fails keeps no other from being asked.
+    """
     removed: list[str] = []
+    failed: list[str] = []
     for provider in named.NAMES:
         made = [name for name in named.clusters_of(provider) if cluster in ("", name)]
-        if made and provider == "libvirt" and asleep:
-            raise UserError(
-                "libvirt", "must run for its nodes to be removed", seen=asleep,
-                fix="./task setup starts it; then type this again",
-            )  # fmt: skip
         for name in made:
-            with lock.cluster_lock(name, "removing nodes"):
-                asyncio.run(named.remove(provider, name, say))
+            try:
+                with lock.cluster_lock(name, "removing nodes"):
+                    # An earlier destroy has ended it; where it is not installed, it has no nodes either.
+                    if provider == "libvirt" and not host_services.is_installed():
+                        shutil.rmtree(named.folder(provider, name) / "vagrant", ignore_errors=True)
+                        (named.folder(provider, name) / "state.json").unlink(missing_ok=True)
+                    else:
+                        if provider == "libvirt":
+                            host_services.ensure_running()
+                        asyncio.run(named.remove(provider, name, say))
+            except (UserError, NodeError) as error:
+                failed.append(f"{name} ({provider}): {error}")
+                continue
             removed.append(name)
             say(f"cluster {name} ({provider}): nodes, what they kept, and their networks removed")
-    if cluster:
-        if not removed:
-            say(f"there are no nodes of cluster {cluster}")
-        return
-    if asleep is None:
+    return removed, failed
+
+
+def _remove_traces(keep_cache: bool) -> None:
+    """Take away what is left without nodes: storage pool, daemons that setup started, and the cache folder."""
+    from overlaylab import host_access, host_packages
+    from overlaylab.providers import virsh
+    from overlaylab.vagrant import pool, pool_path
+
+    if host_services.is_installed() and pool_path().exists():
+        host_services.ensure_running()
         asyncio.run(virsh.remove_pool(pool()))
-        for service in host_services.stop_services():
-            say(f"{service} stopped")
+        shutil.rmtree(pool_path(), ignore_errors=True)
+    for service in host_services.stop_services():
+        say(f"{service} stopped")
     host_access.close_kvm()
     if keep_cache:
+        say(f"the cache folder {paths.cache()} stays")
         return
-    installed = [name for name in host_packages.names() if name not in host_packages.missing()]
+    missing = host_packages.missing() if host_packages.uses_apt() else []
+    installed = [name for name in host_packages.names() if name not in missing]
     say(
         f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}"
     )
-    shutil.rmtree(paths.cache())
+    if paths.cache().exists():
+        shutil.rmtree(paths.cache())
     print(f"overlaylab: {paths.cache()} removed", file=sys.stderr)
 
 
@@ -227,6 +278,7 @@ def validate(cluster: str) -> None:
     from overlaylab import image
     from overlaylab.vagrant import Vagrant
 
+    host.ensure()
     clusters.load_cluster(cluster)
     vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=image.ensure_key())
     print(asyncio.run(vagrant("validate")).strip())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from overlaylab import image
+from overlaylab import host, image
 from overlaylab.errors import UserError
 
 system_option = click.option("--system", default="debian", show_default=True, help="As in packer/systems.")
@@ -19,6 +19,7 @@ def command() -> None:
 @system_option
 def build(system: str) -> None:
     """Build the image unless its inputs are the same as those of the one that is there."""
+    host.ensure()
     image.build(system)
 
 
@@ -33,6 +34,7 @@ def key(system: str) -> None:
 @system_option
 def validate(system: str) -> None:
     """Check template, variables and formatting without building."""
+    host.ensure()
     image.validate(system)
 
 

@@ -135,21 +135,27 @@ def _in_words(cell: list) -> str:
 
 def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None):
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
-    # Before there are nodes, which would wait for the compiler.
-    daemons.prepare(dict.fromkeys(r for v in asked.variants for r in overlays.recipes(v.overlay)))
     how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
     if asked.inventory:
         from overlaylab.providers.hosts import Hosts
 
+        host.ensure("hosts")
+        _build_daemons(asked)
         return Hosts(asked.inventory, say, **how)
     from overlaylab import provider_choice
 
     name, _ = chosen or choose_provider([asked])
+    # Before there are nodes, which would wait for the compiler.
+    _build_daemons(asked)
     if name == "lxc":
         # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
         provider_choice.load(asked.variants, asked.profile)
         how |= {"vcpus": asked.profile.vcpus, "quota": asked.profile.quota}
     return named.make(name, asked.cluster, say, **how)
+
+
+def _build_daemons(asked: experiment.Request) -> None:
+    daemons.prepare(dict.fromkeys(r for v in asked.variants for r in overlays.recipes(v.overlay)))
 
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:

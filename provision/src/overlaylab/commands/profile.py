@@ -6,12 +6,19 @@ import asyncio
 import json
 import math
 import sys
+from functools import partial
 
 import click
 from rich.console import Console
 
 from overlaylab import lock, profile, profile_checks, profile_table, shaper, shaping_scripts
-from overlaylab.commands.cluster import cluster_option, inventory_option, provider_of, provider_option
+from overlaylab.commands.cluster import (
+    cluster_option,
+    inventory_option,
+    provider_of,
+    provider_option,
+    provider_there,
+)
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES, typed
@@ -142,7 +149,9 @@ def _with_nodes(
 
         provider = Hosts(typed(inventory), say)
     else:
-        provider = provider_of(cluster, asked, None if tier.is_none else tier)
+        # With an overlay, the nodes are made where there are none.
+        make = provider_of if overlay else partial(provider_there, inventory=None)
+        provider = make(cluster, asked, tier=None if tier.is_none else tier)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 
     async def main() -> None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import click
 
-from overlaylab import host, paths
+from overlaylab import host, host_packages, paths
 from overlaylab.progress import say
+
+_TESTED = (host_packages.CONTAINERS, host_packages.VIEWER, host_packages.SCREENLESS, host_packages.BROWSER)
 
 
 @click.command()
-def command() -> None:
+@click.option(
+    "--tests", is_flag=True, help="For all tests: system containers, the viewer and its screen as well."
+)
+def command(tests: bool) -> None:
     """Make this machine ready for the lab. Says what it does before it uses sudo."""
-    host.ensure()
+    host.ensure(groups=_TESTED if tests else ())
     from overlaylab import image  # Lazily: nothing else here needs it.
 
     image.ensure_key()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 
@@ -44,6 +45,9 @@ async def remove_forgotten(cluster: str) -> None:
     names = [node.name for node in load_inventory(inventory).nodes] if inventory.exists() else []
     domains = [f"overlaylab-{cluster}-{name}" for name in names]
     await remove_domains(domains, [MANAGEMENT, f"overlaylab-{cluster}"])
+    shutil.rmtree(inventory.parent / "vagrant", ignore_errors=True)
+    for name in ("inventory.yml", "state.json"):
+        (inventory.parent / name).unlink(missing_ok=True)
 
 
 class Libvirt(SnapshotVMs):

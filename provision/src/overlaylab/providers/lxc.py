@@ -180,7 +180,6 @@ class Lxc(NotedNodes):
             await self._make()
 
     async def _make(self) -> None:
-        lxc_host.ensure()
         lxc_host.check_routes()
         box = lxc_box.build(self.system)
         host.preflight(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import subprocess
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,36 +51,12 @@ def _root(verb: str, *arguments: str, why: str, capture: bool = False) -> str:
     return done.stdout or ""
 
 
-# -- packages -----------------------------------------------------------------------------------------
-
-
-def ensure() -> None:
-    """Install LXC and Vagrant's plugin for it where they are missing. Raises UserError."""
-    lacking = [
-        name
-        for name in host_packages.missing((host_packages.CONTAINERS,))
-        if name in host_packages.OPTIONAL[host_packages.CONTAINERS]
-    ]
-    if not lacking:
-        return
-    host_packages.install(lacking)
-    if "lxc" in lacking and host_services.has_systemd():
-        # It came a moment ago, so nobody uses it yet; the lab's bridges are its own.
-        run_as_root(
-            ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"],
-            "switching off the bridge lxcbr0, its DHCP server and its NAT, which the package lxc has just brought",
-        )
-
-
 # -- networks -----------------------------------------------------------------------------------------
 
 
 def check_routes() -> None:
     """Refuse to take the management network where this machine already reaches it. Raises UserError."""
-    asked = subprocess.run(
-        ["ip", "-j", "route", "show", "table", "all"], capture_output=True, text=True, check=False
-    )
-    route = routes.overlapping_route(MANAGEMENT_NETWORK, json.loads(asked.stdout or "[]"), [MANAGEMENT])
+    route = routes.overlapping_route(MANAGEMENT_NETWORK, routes.known(), [MANAGEMENT])
     if route is not None:
         raise UserError(
             f"the containers' management network {MANAGEMENT_NETWORK}",

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import json
 import re
+import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -244,6 +245,9 @@ class SnapshotVMs(NotedNodes, ABC):
     async def remove_nodes(self) -> None:
         """Delete the nodes, their disks and snapshots, and what only they needed."""
         await self.remove_machines()
+        # What Vagrant noted would be taken for nodes that are still there (named.clusters_of).
+        shutil.rmtree(self.folder / "vagrant", ignore_errors=True)
+        (self.folder / "inventory.yml").unlink(missing_ok=True)
         (self.folder / "state.json").unlink(missing_ok=True)
 
     # -- variants ---------------------------------------------------------------------------------
