@@ -42,9 +42,8 @@ def rules() -> list[str]:
 
 
 def groups() -> list[str]:
-    """Control groups of nodes: libvirt's and LXC's; the others are of the machine around."""
-    folders = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
-    return sorted(folder for folder in folders if "overlaylab" in folder or Path(folder).name == "machine")
+    """Control groups, of every hierarchy."""
+    return sorted(folder for folder, _, _ in os.walk("/sys/fs/cgroup"))
 
 
 def mounts() -> list[str]:
