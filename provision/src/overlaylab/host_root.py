@@ -52,6 +52,11 @@ def prefix() -> list[str]:
     return ["sudo", "-n"]
 
 
+def end_as_root(pids: Sequence[int], why: str, signal: str = "TERM") -> None:
+    """Send processes a signal as root: by the shell's own kill, as a minimal system has no other."""
+    run_as_root(["sh", "-c", 'kill -s "$@"', "kill", signal, *map(str, pids)], why)
+
+
 def run_as_root(
     argv: Sequence[str], why: str, *, capture: bool = False, **options
 ) -> subprocess.CompletedProcess[str]:

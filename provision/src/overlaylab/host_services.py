@@ -12,7 +12,7 @@ from pathlib import Path
 from overlaylab import paths
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import end_as_root, run_as_root
 from overlaylab.progress import say
 
 URI = "qemu:///system"
@@ -266,7 +266,7 @@ def stop_services() -> list[str]:
         return []
     ended = []
     for service in reversed(services):
-        run_as_root(["kill", "-TERM", str(service.pid)], f"ending {service.name}, which ./task setup started")
+        end_as_root([service.pid], f"ending {service.name}, which ./task setup started")
         deadline = time.monotonic() + 10
         while start_time(service.pid) == service.started and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -275,7 +275,7 @@ def stop_services() -> list[str]:
                 service.name,
                 "must end within 10 s of SIGTERM",
                 seen=f"process {service.pid} still runs",
-                fix=f"Look at it with `ps {service.pid}` and end it yourself",
+                fix=f"Read {_folder() / 'daemons.log'}, then end it yourself (sudo kill {service.pid})",
             )
         ended.append(service.name)
     _record().unlink(missing_ok=True)

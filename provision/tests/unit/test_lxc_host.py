@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_packages, host_services
+from overlaylab import host_packages, host_root, host_services
 from overlaylab.errors import UserError
 from overlaylab.host_modules import Modules
 from overlaylab.providers import lxc_host
@@ -29,6 +29,7 @@ def root(monkeypatch, own_cache):
         return subprocess.CompletedProcess(argv, root.code, answer if capture else None)
 
     monkeypatch.setattr(lxc_host, "run_as_root", run)
+    monkeypatch.setattr(host_root, "run_as_root", run)
     return root
 
 
@@ -203,7 +204,7 @@ def test_makers_that_outlived_vagrant_are_ended_before_their_containers(root, mo
     lxc_host.remove(NAMES, "ovlab-u-pair")
     assert root.calls == [
         ["survey"],
-        ["kill", "-KILL", "10", "11", "12", "13"],
+        ["sh", "-c", 'kill -s "$@"', "kill", "KILL", "10", "11", "12", "13"],
         ["remove", "ovlab-mgmt", "ovlab-u-pair", *NAMES],
     ]
 

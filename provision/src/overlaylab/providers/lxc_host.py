@@ -15,7 +15,7 @@ from pathlib import Path
 from overlaylab import host_packages, host_services, paths, routes
 from overlaylab.errors import UserError
 from overlaylab.host_modules import read_modules
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import end_as_root, run_as_root
 from overlaylab.progress import say
 from overlaylab.providers.lxc_config import (
     FIRST_NODE,
@@ -184,9 +184,7 @@ def remove(names: Sequence[str], underlay: str) -> None:
     refuse_foreign(names, survey())
     makers = stale_processes(names, processes())
     if makers:
-        run_as_root(
-            ["kill", "-KILL", *map(str, makers)], f"ending what still makes {', '.join(names)}",
-        )  # fmt: skip
+        end_as_root(makers, f"ending what still makes {', '.join(names)}", "KILL")
     _root("remove", MANAGEMENT, underlay, *names, why=f"removing {', '.join(names)} and {underlay}")
 
 

@@ -48,7 +48,8 @@ kill_container() {
     timeout 20 lxc-stop --kill --name "$1" 2>/dev/null
     find /sys/fs/cgroup -type d \( -name "lxc.payload.$1" -o -name "lxc.payload.$1-[0-9]*" \) 2>/dev/null |
         while read -r group; do
-            find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u | xargs -r kill -KILL 2>/dev/null
+            find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u |
+                while read -r pid; do kill -KILL "$pid" 2>/dev/null; done
         done
     return 0
 }
