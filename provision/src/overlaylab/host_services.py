@@ -26,6 +26,22 @@ auth_unix_ro = "none"
 auth_unix_rw = "none"
 """
 
+# libvirt makes these chains when it starts, fills them for networks, and never removes them (network_iptables.c).
+_END_RULES = r"""
+PATH=$PATH:/usr/sbin:/sbin
+for tool in iptables ip6tables; do
+    for table in filter nat mangle; do
+        rules=$($tool -t $table -S 2>/dev/null) || continue
+        printf '%s\n' "$rules" | sed -n 's/^-A \([A-Z]*\) -j \(LIBVIRT_[A-Z]*\)$/\1 \2/p' |
+            while read -r from chain; do $tool -t $table -D "$from" -j "$chain"; done
+        for step in -F -X; do
+            printf '%s\n' "$rules" | sed -n 's/^-N \(LIBVIRT_[A-Z]*\)$/\1/p' |
+                while read -r chain; do $tool -t $table $step "$chain"; done
+        done
+    done
+done
+"""
+
 _START_WAIT = 30.0
 """Seconds until libvirt has to answer after its start; 1 s where this was measured."""
 
@@ -278,5 +294,7 @@ def stop_services() -> list[str]:
                 fix=f"Read {_folder() / 'daemons.log'}, then end it yourself (sudo kill {service.pid})",
             )
         ended.append(service.name)
+    if "libvirtd" in ended:
+        run_as_root(["sh", "-c", _END_RULES], "taking away libvirtd's own firewall chains, which it leaves")
     _record().unlink(missing_ok=True)
     return ended

@@ -44,6 +44,7 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         f"libvirt: {USER}": "README",
         f"kvm: {USER}": "README",
         "kvm: libvirt-qemu": "the package's own",
+        "libvirt-qemu: libvirt-qemu": "the package's own",
     },
 }
 """{look: {pattern: why it may be left}}: README, "What it does to the machine"."""

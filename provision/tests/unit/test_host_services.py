@@ -145,7 +145,29 @@ def kills(monkeypatch):
         return subprocess.run(["/bin/sh", *argv[1:]], env={"PATH": "/nowhere"}, check=True)
 
     monkeypatch.setattr(host_root, "run_as_root", run)
+    monkeypatch.setattr(host_services, "run_as_root", lambda argv, why: None)
     return pids
+
+
+def test_the_chains_that_libvirtd_leaves_go_and_others_stay(tmp_path):
+    tool = tmp_path / "iptables"
+    tool.write_text(f"""#!/bin/sh
+case "$*" in
+"-t filter -S") printf '%s\\n' '-P INPUT ACCEPT' '-N LIBVIRT_INP' '-N DOCKER' '-A INPUT -j LIBVIRT_INP' '-A INPUT -j DOCKER' ;;
+*" -S") ;;
+*) echo "$*" >>{tmp_path}/calls ;;
+esac
+""")
+    tool.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    # Without ip6tables beside it, so that nothing of this machine's is reached.
+    script = host_services._END_RULES.replace("ip6tables", "").replace(":/usr/sbin:/sbin", "")
+    subprocess.run(["sh", "-c", script], env=path, check=True)
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        "-t filter -D INPUT -j LIBVIRT_INP",
+        "-t filter -F LIBVIRT_INP",
+        "-t filter -X LIBVIRT_INP",
+    ]
 
 
 def test_stop_ends_libvirtd_before_virtlogd(daemons, kills, monkeypatch, cache):

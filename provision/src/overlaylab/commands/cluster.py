@@ -261,8 +261,9 @@ def _remove_traces(keep_cache: bool) -> None:
     if keep_cache:
         say(f"the cache folder {paths.cache()} stays")
         return
-    missing = host_packages.missing() if host_packages.uses_apt() else []
-    installed = [name for name in host_packages.names() if name not in missing]
+    groups = tuple(host_packages.OPTIONAL)
+    missing = host_packages.missing(groups) if host_packages.uses_apt() else []
+    installed = [name for name in host_packages.names(groups) if name not in missing]
     say(
         f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}"
     )
