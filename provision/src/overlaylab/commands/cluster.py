@@ -276,10 +276,10 @@ def _remove_traces(keep_cache: bool) -> None:
 @cluster_option
 def validate(cluster: str) -> None:
     """Let Vagrant check the Vagrantfile with this cluster, for libvirt and for VirtualBox's block alike."""
-    from overlaylab import image
+    from overlaylab import ssh_keys
     from overlaylab.vagrant import Vagrant
 
     host.ensure()
     clusters.load_cluster(cluster)
-    vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=image.ensure_key())
+    vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=ssh_keys.ensure())
     print(asyncio.run(vagrant("validate")).strip())

@@ -4,7 +4,8 @@
 #
 #   survey                                              prints NAME ADDRESS BOX of every container of the lab
 #   bridges MANAGEMENT ADDRESS/LENGTH UNDERLAY MTU [HOST MAC]...
-#   freeze NAME...                                      what is changed from now on does not outlive a start
+#   freeze NAME...                                      what is changed from now on does not outlive a start;
+#                                                       prints "host-key NAME KEY" of each
 #   start NAME...                                       kills what runs, starts anew
 #   stop NAME...
 #   remove MANAGEMENT UNDERLAY NAME...                  containers, bridges, shared files that nobody needs
@@ -92,6 +93,9 @@ case $verb in
             if [ ! -e frozen ]; then
                 rm -rf work provisioned && mv upper provisioned && mkdir upper && : >frozen || exit 1
             fi
+            key=provisioned/etc/ssh/ssh_host_ed25519_key.pub
+            # Within the container a link means another file.
+            if [ -f $key ] && [ ! -h $key ]; then echo "host-key $name $(cat $key)"; fi
         done
         start_all "$@"
         ;;
