@@ -376,7 +376,7 @@ def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
         other.wait()
 
 
-def _wait_for(condition, seconds: float = 10.0) -> None:
+def _wait_for(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"
