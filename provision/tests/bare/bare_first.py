@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 
 from bare_space import Space
 
@@ -54,12 +55,11 @@ COMMANDS: tuple[tuple[str, int], ...] = (
 """(command, the exit code that is right): 2 where it says in one paragraph what to type first."""
 
 
-def walk(machine: Callable, commands: Iterable[tuple[str, int]]) -> int:
+def walk(machine: Callable[[], AbstractContextManager[Space]], commands: Mapping[str, int]) -> int:
     """Type each on a machine of its own, print a row each; how many ended otherwise than they should."""
     wrong = 0
-    for command, expected in commands:
-        with machine() as (there, lend):
-            lend()
+    for command, expected in commands.items():
+        with machine() as there:
             wrong += not _row(there, command, expected)
     return wrong
 
