@@ -60,12 +60,12 @@ def machine(*, network: bool = True) -> Iterator[tuple[bare_space.Space, Run]]:
 def _lent() -> Iterator[bare_space.Space]:
     """A machine with what earlier runs fetched and built."""
     with machine() as (there, run):
-        _lend(there, run)
+        _lend(there, run, toolchain=True)
         yield there
 
 
-def _lend(there: bare_space.Space, run: Run) -> None:
-    bare_caches.lend(there.root)
+def _lend(there: bare_space.Space, run: Run, *, toolchain: bool = False) -> None:
+    bare_caches.lend(there.root, toolchain=toolchain)
     # Its user owns all of it, as if fetched and built there.
     run(["sh", "-c", f"[ ! -e /{bare_caches.OWN} ] || chown -R {bare_space.USER}: /{bare_caches.OWN}"])
 
