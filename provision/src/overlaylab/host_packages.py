@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from overlaylab import host_apt
 from overlaylab.errors import UserError
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import prefix, run_as_root
 from overlaylab.progress import say
 
 REACHING = "reaching the nodes"
@@ -191,29 +192,31 @@ def install(packages: list[str]) -> None:
     """Install ``packages`` with apt-get. Raises UserError with what to do when that fails."""
     say(f"these packages are missing ({describe(packages)})")
     # noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists
-    # services instead of restarting them under the operator.
+    # services instead of restarting them under the operator. Use-Pty=0: dpkg counts no percents then.
     apt = [
         "env",
         "DEBIAN_FRONTEND=noninteractive",
         "NEEDRESTART_MODE=l",
         "apt-get",
         "--quiet",
-        "--option=DPkg::Lock::Timeout=300",
+        f"--option=DPkg::Lock::Timeout={host_apt.WAIT}",
+        "--option=Dpkg::Use-Pty=0",
     ]
+    prefix(["apt-get", "install", "--no-install-recommends", *_as_called_here(packages)])
+    host_apt.wait_until_free()
     # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
-    run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
+    updated = run_as_root(
+        [*apt, "update"], "refreshing the package lists with apt-get update", stderr=subprocess.PIPE
+    )
+    said = host_apt.pass_on(updated.stderr)
     done = run_as_root(
         [*apt, "--yes", "--no-install-recommends", "install", *_as_called_here(packages)],
         "installing them with apt-get install --no-install-recommends",
+        stderr=subprocess.PIPE,
     )
+    said += "\n" + host_apt.pass_on(done.stderr)
     if done.returncode != 0:
-        raise UserError(
-            "apt-get install",
-            f"must succeed once for {', '.join(packages)}",
-            seen=f"exit code {done.returncode}, its output is above",
-            fix="Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
-            "then type `./task setup` again; what is installed by then is kept",
-        )
+        raise host_apt.failed(packages, done.returncode, said)
 
 
 def _as_called_here(packages: list[str]) -> list[str]:

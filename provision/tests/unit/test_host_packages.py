@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_packages
+from overlaylab import host_apt, host_packages
 from overlaylab.errors import UserError
 
 PROGRAMS = [name for group in host_packages.PACKAGES for name in host_packages.PROGRAMS.get(group, ())]
@@ -99,14 +99,16 @@ def test_a_library_is_installed_by_the_name_that_it_has_here(programs, apt, tmp_
 def apt(monkeypatch):
     """Records what would run as root; apt.codes maps update and install to exit codes."""
 
-    apt = SimpleNamespace(codes={"update": 0, "install": 0}, calls=[])
+    apt = SimpleNamespace(codes={"update": 0, "install": 0}, said={"update": "", "install": ""}, calls=[])
 
     def run(argv, why, **options):
         apt.calls.append(argv)
         verb = next(verb for verb in apt.codes if verb in argv)
-        return subprocess.CompletedProcess(argv, apt.codes[verb])
+        return subprocess.CompletedProcess(argv, apt.codes[verb], stderr=apt.said[verb])
 
     monkeypatch.setattr(host_packages, "run_as_root", run)
+    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(host_apt, "LOCKS", ())
     return apt
 
 
@@ -133,8 +135,31 @@ def test_a_failed_install_says_what_to_do(apt, monkeypatch):
     assert str(error.value) == (
         "apt-get install: must succeed once for tini, packer (found: exit code 100, its output is above). "
         "Check the network and the package sources (Debian: main; Ubuntu: main and universe), then type "
-        "`./task setup` again; what is installed by then is kept"
+        "the command again; what is installed by then is kept"
     )
+
+
+def test_a_broken_source_is_named_where_the_install_fails_too(apt):
+    apt.codes = {"update": 100, "install": 100}
+    apt.said = {
+        "update": "E: The repository 'http://ppa.example.org/x noble Release' does not have a Release file.\n",
+        "install": "E: Unable to locate package tini\n",
+    }
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini"])
+    assert str(error.value) == (
+        "apt-get install: must succeed once for tini (found: E: The repository 'http://ppa.example.org/x noble Release' "
+        "does not have a Release file. | E: Unable to locate package tini). Correct or remove the package source that "
+        "is named (http://ppa.example.org/x), or check the network, then type the command again; what is installed "
+        "by then is kept"
+    )
+
+
+def test_without_sudo_root_is_told_which_packages(apt, monkeypatch):
+    told = []
+    monkeypatch.setattr(host_packages, "prefix", told.append)
+    host_packages.install(["tini"])
+    assert told == [["apt-get", "install", "--no-install-recommends", "tini"]]
 
 
 @pytest.mark.parametrize(
