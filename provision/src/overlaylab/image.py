@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overlaylab import boxes, host, image_process, paths, ssh_keys
+from overlaylab import boxes, host, host_userns, image_process, paths, ssh_keys
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
 from overlaylab.progress import say, step
@@ -244,7 +244,8 @@ def _validate(system: str, variables: dict[str, str]) -> None:
 
 
 def _preflight(system: str) -> None:
-    wanted = PROGRAMS + (BASE_PROGRAMS if (PACKER / "systems" / f"{system}.base.sh").exists() else ())
+    from_packages = (PACKER / "systems" / f"{system}.base.sh").exists()
+    wanted = PROGRAMS + (BASE_PROGRAMS if from_packages else ())
     absent = [name for name in wanted if find_program(name) is None]
     if absent:
         raise UserError(
@@ -253,6 +254,8 @@ def _preflight(system: str) -> None:
             seen="missing " + ", ".join(absent),
             fix="Type `./task setup`, which installs them",
         )
+    if from_packages:
+        host_userns.check_mmdebstrap()
     host.preflight(MEMORY_MIB, DISK_BYTES)
 
 
