@@ -239,7 +239,7 @@ def _check_there(release: host_releases.Release, packages: list[str]) -> None:
             seen="not in its package sources: "
             + ", ".join(f"{name} ({release.absent[name]})" for name in lacking),
             fix="Run the lab on Debian 12, in a VM for instance; or add a package source that has them, type "
-            "`sudo apt-get update`, and the command again. PROVIDER=hosts and ./task view need none of them",
+            "`sudo apt-get update`, and the command again. INVENTORY=hosts.yml and ./task view need none of them",
         )
 
 

@@ -117,7 +117,7 @@ def test_what_a_release_lacks_is_told_before_root_is_asked_for(programs, apt, mo
         "system Ubuntu 24.04: must have the packages tini, vagrant, vagrant-libvirt (found: not in its package sources: "
         "vagrant (dropped by Ubuntu for its licence), vagrant-libvirt (needs Ubuntu's vagrant)). Run the lab on Debian "
         "12, in a VM for instance; or add a package source that has them, type `sudo apt-get update`, and the command "
-        "again. PROVIDER=hosts and ./task view need none of them"
+        "again. INVENTORY=hosts.yml and ./task view need none of them"
     )
     assert apt.calls == []
 
