@@ -9,7 +9,7 @@ import pytest
 from test_daemons import recipes  # noqa: F401
 from test_viewer_modules import checkout, ran  # noqa: F401
 
-from overlaylab import cli, daemons, disk_full, image_process, viewer_modules
+from overlaylab import cli, daemons, disk_full, image_process, ssh_keys, viewer_modules
 from overlaylab.errors import UserError
 
 FIX = (
@@ -68,6 +68,19 @@ def test_a_build_that_finds_no_room_for_its_result_is_not_taken_for_one(recipes,
     assert not daemons.cached("net")
     daemons.ensure("net")
     assert daemons.cached("net")
+
+
+def test_a_key_without_room_is_not_taken_for_one(own_cache, monkeypatch, tmp_path):
+    (tmp_path / "ssh-keygen").write_text(
+        '#!/bin/sh\nfor key; do :; done\n: >"$key"; echo "Saving key failed: No space left on device" >&2; exit 1\n'
+    )
+    (tmp_path / "ssh-keygen").chmod(0o755)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", str(tmp_path), prepend=":")
+        with pytest.raises(UserError) as error:
+            ssh_keys.ensure()
+    assert (error.value.seen, error.value.fix) == ("Saving key failed: No space left on device", FIX)
+    assert ssh_keys.public(ssh_keys.ensure()).startswith("ssh-ed25519 ")
 
 
 def test_npm_without_room_is_tried_again(checkout, ran, full):  # noqa: F811
