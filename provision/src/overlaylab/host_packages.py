@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from overlaylab import bundle_apt
 from overlaylab.errors import UserError
 from overlaylab.host_root import run_as_root
 from overlaylab.progress import say
@@ -52,6 +53,7 @@ CONTAINERS = "system containers"
 VIEWER = "the viewer"
 SCREENLESS = "running the viewer without a screen"
 BROWSER = "testing the viewer's page in a current browser"
+BUNDLES = "making a bundle"
 OPTIONAL: dict[str, tuple[str, ...]] = {
     CONTAINERS: ("lxc", "vagrant-lxc"),
     VIEWER: (
@@ -74,6 +76,7 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     ),
     SCREENLESS: ("xvfb",),
     BROWSER: ("chromium",),
+    BUNDLES: ("git", "gpg", "gpg-agent"),
 }
 """Groups that not everybody needs: asked for by name, never missed by anybody else."""
 
@@ -107,6 +110,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     VIEWER: ("unsquashfs",),
     SCREENLESS: ("Xvfb",),
     BROWSER: ("chromium",),
+    BUNDLES: ("git", "gpg", "gpg-agent"),
 }
 """What has to be in the path for a group on a system without apt, where packages have other names; libraries are
 no programs, and say themselves that they are missing."""
@@ -199,6 +203,7 @@ def install(packages: list[str]) -> None:
         "apt-get",
         "--quiet",
         "--option=DPkg::Lock::Timeout=300",
+        *bundle_apt.options(),
     ]
     # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
     run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
@@ -211,7 +216,8 @@ def install(packages: list[str]) -> None:
             "apt-get install",
             f"must succeed once for {', '.join(packages)}",
             seen=f"exit code {done.returncode}, its output is above",
-            fix="Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
+            fix=bundle_apt.advice()
+            or "Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
             "then type `./task setup` again; what is installed by then is kept",
         )
 
@@ -223,7 +229,10 @@ def _as_called_here(packages: list[str]) -> list[str]:
         return packages
     # One line for each version of each name that is known, "name | version | source".
     listing = subprocess.run(
-        ["apt-cache", "madison", *libraries], capture_output=True, text=True, check=False
+        ["apt-cache", *bundle_apt.options(), "madison", *libraries],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     known = {line.partition("|")[0].strip() for line in listing.stdout.splitlines()}
     return [renamed(name) if renamed(name) in known & libraries else name for name in packages]

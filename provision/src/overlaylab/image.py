@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overlaylab import host, image_process, paths
+from overlaylab import bundle_source, host, image_process, paths
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
 from overlaylab.progress import say, step
@@ -132,6 +132,8 @@ def build(system: str = "debian") -> Path:
     target = folder(system)
     if (target / MANIFEST).exists():
         say(f"image {target.name} is up to date: {target / BOX}")
+        return target
+    if bundle_source.supply(target, f"the image of {system}"):
         return target
     _preflight(system)
     target.parent.mkdir(parents=True, exist_ok=True)

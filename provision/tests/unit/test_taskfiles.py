@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task:
 
 PLAIN = {"default", "setup", "doctor", "test", "view"}
 """Tasks without a namespace."""
-NAMESPACES = {"image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
+NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
 
 
 SAY = """#!/bin/sh
