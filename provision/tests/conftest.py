@@ -20,6 +20,11 @@ def pytest_configure() -> None:
     os.environ.pop("OVERLAYLAB_CALLER", None)  # where somebody typed ./task test:unit is nothing to a test
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if os.geteuid() != 0 and item.get_closest_marker("root"):
+        pytest.skip("takes root: sudo ./task --with-tools pytest -m root")
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """golden(file, text): the text must be the file's, or becomes it with --update-golden."""

@@ -14,6 +14,8 @@ import os
 import re
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,6 +115,39 @@ def prepare(names: Iterable[str]) -> None:
                 ensure(name)
 
 
+def begin(names: Iterable[str]) -> threading.Thread | None:
+    """Build those that are not in the cache yet beside whatever follows; None where all are there.
+
+    `ensure` waits for the one that it needs. A failure is said at once, and raised by that `ensure`; what cannot
+    be built for want of a compiler or a header raises UserError here.
+    """
+    missing = [name for name in dict.fromkeys(names) if not cached(name)]
+    if not missing:
+        return None
+    for name in missing:
+        _check_headers(load_recipe(name))
+    seconds = sum(progress.estimate(f"daemons-{name}", 90) or 90 for name in missing)
+    about = progress.readable(seconds)
+    versions = ", ".join(f"{name} {load_recipe(name).version}" for name in missing)
+    progress.say(f"building {versions} beside what follows (about {about} of a core)")
+    # It ends with this program, and a build with it (`arguments`).
+    thread = threading.Thread(target=_build_in_turn, args=(missing,), name="daemons", daemon=True)
+    thread.start()
+    return thread
+
+
+def _build_in_turn(names: Iterable[str]) -> None:
+    for name in names:
+        started = time.monotonic()
+        try:
+            ensure(name)
+        except UserError as error:
+            progress.say(str(error))
+            continue
+        progress.remember(f"daemons-{name}", time.monotonic() - started)
+        progress.say(f"building {name}: {progress.readable(time.monotonic() - started)}")
+
+
 def cached(name: str) -> bool:
     """Whether `ensure` has nothing to build. Raises UserError for an unknown name."""
     recipe = load_recipe(name)
@@ -136,6 +171,8 @@ def arguments(recipe: Recipe) -> list[str]:
     data = recipe.source.data
     flags = ["-s", "-w", *(flag.format(version=recipe.version) for flag in data.get("ldflags", ()))]
     return [
+        # However this program ends, the kernel ends the build (prctl(2), PR_SET_PDEATHSIG).
+        "setpriv", "--pdeathsig", "TERM", "--",
         # A compiler that takes both cores for a minute would slow whatever else runs here.
         "nice", "-n", "15", "go", "build", "-trimpath", "-buildvcs=false",
         *(["-tags", " ".join(data["tags"])] if data.get("tags") else []),
@@ -272,7 +309,11 @@ def _lock(name: str) -> Iterator[None]:
     folder = paths.cache() / "daemons"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / f".{name}.lock").open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with progress.step(f"daemons-wait-{name}", f"waiting for {name}, which is being built"):
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 

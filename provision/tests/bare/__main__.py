@@ -1,6 +1,10 @@
 """A bare machine to try the project on: a minimal Debian root in namespaces of its own, and an ordinary user in it.
 
-python3 provision/tests/bare shell [--offline] [--bundle FILE] [COMMAND]    look around, or run one command line
+    python3 provision/tests/bare walk [--cold | --warm]         type the README's two commands; what CI does
+    python3 provision/tests/bare shell [--offline] [--bundle FILE] [COMMAND]    look around, or run one command line
+
+Needs root. Its state (roots, caches of downloads, image and daemons) lies in OVERLAYLAB_BARE, by default
+/var/tmp/overlaylab-bare, and is removed with that folder.
 """
 
 from __future__ import annotations
@@ -9,25 +13,33 @@ import argparse
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import roots
-import settings
-import space
+import bare_caches
+import bare_roots
+import bare_settings
+import bare_space
+import bare_walk
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+PROGRAMS = {"mmdebstrap": "mmdebstrap debian-archive-keyring", "slirp4netns": "slirp4netns", "git": "git"}
+"""What this takes, and the packages that bring it."""
+
+Run = Callable[[list[str]], None]
 
 
 @contextlib.contextmanager
-def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[space.Space]:
+def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[tuple[bare_space.Space, Run]]:
     """A bare root with the ordinary user, this machine's way out, and a clone of the commit in ~/overlaylab.
 
-    bundle: that file is unpacked there instead.
+    bundle: that file (docs/offline.md) is unpacked there instead.
+    With it comes run(argv), which runs something in it as root and ends this program where that fails.
     """
-    with roots.unpacked() as root, space.running(root, network=network) as there:
+    with bare_roots.unpacked() as root, bare_space.running(root, network=network) as there:
 
         def run(argv: list[str]) -> None:
             done = there.as_root(argv, capture_output=True)
@@ -36,51 +48,86 @@ def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[spa
                     f"bare root: {' '.join(argv)} ended with {done.returncode}: {done.stderr.strip()}"
                 )
 
-        home = settings.add_user(root, run)
-        settings.write(root, home)
+        home = bare_settings.add_user(root, run)
+        bare_settings.write(root, home)
         run(["update-ca-certificates"])
         if bundle is None:
-            clone(there, home, run)
+            _clone(there, home, run)
         else:
-            unpack(there, home, bundle)
-        yield there
+            _unpack(there, home, bundle)
+        yield there, run
 
 
-def clone(there: space.Space, home: Path, run) -> None:
+def _clone(there: bare_space.Space, home: Path, run: Run) -> None:
     """The commit, and what came before it: by a file, as git reads no repository of another user's."""
     bundle = home / "overlaylab.bundle"
-    subprocess.run(["git", "-C", CHECKOUT, "bundle", "create", "--quiet", bundle, "HEAD"], check=True)
-    run(["chown", "-R", f"{space.USER}:", f"/home/{space.USER}"])
+    git = ["git", "-c", "safe.directory=*", "-C", str(CHECKOUT)]
+    subprocess.run([*git, "bundle", "create", "--quiet", str(bundle), "HEAD"], check=True)
+    run(["chown", "-R", f"{bare_space.USER}:", f"/home/{bare_space.USER}"])
     done = there.as_user(
-        "git init --quiet --initial-branch=main overlaylab && cd overlaylab && git pull --quiet ../overlaylab.bundle HEAD"
-        " && rm ../overlaylab.bundle"
+        "git init --quiet --initial-branch=main overlaylab && cd overlaylab"
+        " && git pull --quiet ../overlaylab.bundle HEAD && rm ../overlaylab.bundle"
     )
     if done.returncode:
         raise SystemExit("bare root: the checkout could not be cloned")
 
 
-def unpack(there: space.Space, home: Path, bundle: Path) -> None:
-    """A bundle (docs/offline.md) as its user unpacks it."""
+def _unpack(there: bare_space.Space, home: Path, bundle: Path) -> None:
+    """A bundle as its user unpacks it."""
     shutil.copyfile(bundle, home / "overlaylab.tar")
     if there.as_user("tar xf overlaylab.tar && rm -f overlaylab.tar").returncode:
         raise SystemExit(f"bare root: {bundle} could not be unpacked")
 
 
+def _ensure_programs() -> None:
+    packages = [names for program, names in PROGRAMS.items() if shutil.which(program) is None]
+    if packages:
+        print(f"bare root: installing {' '.join(packages)} with apt-get", flush=True)
+        apt = [
+            "env",
+            "DEBIAN_FRONTEND=noninteractive",
+            "apt-get",
+            "--quiet",
+            "--option=DPkg::Lock::Timeout=300",
+        ]
+        subprocess.run([*apt, "update"], check=False)
+        install = [*apt, "--yes", "--no-install-recommends", "install", *" ".join(packages).split()]
+        subprocess.run(install, check=True)
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="bare", description=__doc__.splitlines()[0])
+    """Parse and do what was asked; the exit code."""
+    parser = argparse.ArgumentParser(prog="bare", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
+    walking = commands.add_parser(
+        "walk", help="type the README's two commands and look what they leave behind"
+    )
+    turn = walking.add_mutually_exclusive_group()
+    turn.add_argument("--cold", action="store_true", help="without any cache (by itself one commit in five)")
+    turn.add_argument("--warm", action="store_true", help="with the caches, whatever commit this is")
     shell = commands.add_parser(
         "shell", help="a login shell of the ordinary user, or one command line of theirs"
     )
     shell.add_argument("--offline", action="store_true", help="leave it nothing but loopback")
     shell.add_argument("--bundle", type=Path, help="unpack this file there instead of cloning the commit")
+    shell.add_argument("--lend", action="store_true", help="with what earlier runs fetched and built")
     shell.add_argument("line", nargs="?", default="", help="what to type; without it, a shell")
     asked = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit(
             "bare root: needs root, for namespaces and mounts: sudo python3 provision/tests/bare …"
         )
-    with machine(network=not asked.offline, bundle=asked.bundle) as there:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    _ensure_programs()
+    walks = asked.command == "walk"
+    bundle = None if walks else asked.bundle
+    with machine(network=walks or not asked.offline, bundle=bundle) as (there, run):
+        if walks:
+            cold = asked.cold or (not asked.warm and bare_walk.is_cold(CHECKOUT))
+            return bare_walk.walk(there, run, cold=cold)
+        if asked.lend:
+            bare_caches.lend(there.root)
+            run(["chown", "-R", f"{bare_space.USER}:", f"/{bare_caches.OWN}"])
         return there.as_user(asked.line).returncode
 
 

@@ -12,6 +12,12 @@ from overlaylab.paths import ROLES
 from overlaylab.store import Store
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Whatever has a namespace for a node (lab_builders.namespace) takes root."""
+    if "node" in getattr(item, "fixturenames", ()) and hasattr(getattr(item, "module", None), "namespace"):
+        item.add_marker("root")
+
+
 @pytest.fixture
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder that is this test's own."""

@@ -3,6 +3,8 @@
 import os
 import random
 import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lab_commands import lab, refused
@@ -13,6 +15,7 @@ from overlaylab import experiment, paths
 from overlaylab.commands import measure
 from overlaylab.errors import NodeError
 from overlaylab.lock import cluster_lock
+from overlaylab.providers import hosts
 from overlaylab.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -215,3 +218,19 @@ def test_an_imprecise_run_goes_on_to_its_last_look(provider) -> None:
     assert stored() == ("done", ["ok"] * 14 * 4)
     assert "after 7 blocks not every ratio is known to ±2 %: going on" in result.stderr
     assert "All 14 blocks were taken; not every ratio is known to ±2 % (PRECISION)." in result.stdout
+
+
+@pytest.mark.parametrize(("inventory", "made_for"), [(None, "libvirt"), ("hosts.yml", "hosts")])
+def test_the_machine_is_made_ready_before_daemons_are_built(
+    machine, monkeypatch, inventory, made_for
+) -> None:
+    """As the first command on a bare machine: the compiler comes with its packages."""
+    steps: list[str] = []
+    asked = experiment.request("weave", blocks=1)
+    asked = replace(asked, inventory=Path(inventory) if inventory else None)
+    monkeypatch.setattr(measure.host, "ensure", lambda provider: steps.append(f"packages for {provider}"))
+    monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
+    monkeypatch.setattr(measure.named, "make", lambda *_, **__: steps.append("nodes"))
+    monkeypatch.setattr(hosts, "Hosts", lambda *_, **__: steps.append("nodes"))
+    measure.provider_for(asked)
+    assert steps == [f"packages for {made_for}", "building weave, weave", "nodes"]

@@ -71,6 +71,28 @@ def test_a_build_is_announced_and_one_that_is_there_is_not(recipes, capsys) -> N
     assert len(calls()) == 1
 
 
+def test_a_build_goes_on_beside_what_follows_and_is_waited_for(recipes, capsys) -> None:
+    building = daemons.begin(["net", "net"])
+    assert building is not None
+    assert daemons.ensure("net")["version"] == "1.2.3"
+    building.join()
+    assert len(calls()) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert said[0] == "building net 1.2.3 beside what follows (about 1 min 30 s of a core)"
+    assert "building net: 0 s" in said
+    assert daemons.begin(["net"]) is None
+
+
+def test_a_build_beside_that_fails_is_said_at_once_and_raised_by_whoever_needs_it(recipes, capsys) -> None:
+    Path(f"{os.environ['GO_CALLS']}.fails").write_text("no such package\n")
+    building = daemons.begin(["net"])
+    assert building is not None
+    building.join()
+    assert "daemons of net: could not be built: no such package" in capsys.readouterr().err
+    with pytest.raises(UserError, match="could not be built: no such package"):
+        daemons.ensure("net")
+
+
 def test_a_build_is_checked_by_digest_and_made_once(recipes, own_cache):
     assert not daemons.cached("net")
     built = daemons.ensure("net")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -105,11 +104,7 @@ cp lab.sqlite "$kept/after.sqlite"
 """Of a disk, of the interpreter, of lab_trouble.py, of a folder for what comes out."""
 
 
-def unshared() -> bool:
-    return os.geteuid() == 0 and bool(shutil.which("unshare"))
-
-
-@pytest.mark.skipif(not unshared(), reason="takes root, for a small disk of its own")
+@pytest.mark.root
 def test_a_disk_that_fills_up_is_said_so_and_the_run_completes_once_there_is_room(tmp_path, own_cache):
     disk, kept = tmp_path / "disk", tmp_path / "kept"
     disk.mkdir()

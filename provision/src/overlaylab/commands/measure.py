@@ -140,13 +140,12 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
         from overlaylab.providers.hosts import Hosts
 
         host.ensure("hosts")
-        _build_daemons(asked)
+        _begin_builds(asked)
         return Hosts(asked.inventory, say, **how)
     from overlaylab import provider_choice
 
     name, _ = chosen or choose_provider([asked])
-    # Before there are nodes, which would wait for the compiler.
-    _build_daemons(asked)
+    _begin_builds(asked)
     if name == "lxc":
         # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
         provider_choice.load(asked.variants, asked.profile)
@@ -154,8 +153,9 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     return named.make(name, asked.cluster, say, **how)
 
 
-def _build_daemons(asked: experiment.Request) -> None:
-    daemons.prepare(dict.fromkeys(r for v in asked.variants for r in overlays.recipes(v.overlay)))
+def _begin_builds(asked: experiment.Request) -> None:
+    """Compile what the nodes will run while the image and the nodes are made, which do not need it yet."""
+    daemons.begin(recipe for variant in asked.variants for recipe in overlays.recipes(variant.overlay))
 
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:

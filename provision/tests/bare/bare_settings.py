@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from roots import apt_settings
-from space import USER
+from bare_roots import apt_settings
+from bare_space import USER
 
 VARIABLES = (
     "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",

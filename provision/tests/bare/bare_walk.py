@@ -1,0 +1,109 @@
+"""The README's two commands as a new user types them on a bare machine, and what they leave behind."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import bare_caches
+from bare_space import USER, Space
+
+COLD_TURN = 5
+"""One of so many commits is walked without anything that earlier runs fetched or built."""
+
+_ROOT_TESTS = (
+    "sudo --preserve-env=OVERLAYLAB_CACHE env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
+    " ./task --with-tools pytest provision/tests/unit -m root"
+)
+STEPS = (
+    ("./task lab:weave BLOCKS=1", "one block is enough to see a table"),
+    ("./task test", "all tests"),
+    (_ROOT_TESTS, "unit tests that take root"),
+)
+ENDING = (
+    ("./task --yes lab:destroy", "what was made is removed"),
+    ("./task --yes lab:destroy", "and again, where nothing is left"),
+)
+
+STAYS: Mapping[str, Mapping[str, str]] = {
+    "files": {
+        "/var/log/*": "logs of packages",
+        "/etc/*": "settings of packages, as their installation writes them",
+        "/var/lib/*": "state of packages, as their installation or their daemons write it",
+        "/var/cache/*": "caches of packages",
+        "/usr/*": "caches that packages' triggers make",
+        "/root/.*": "what packages' installation keeps of root's",
+        f"/home/{USER}/.*": "what programs keep of the user's",
+        "/boot/grub": "a folder that grub's package makes",
+    },
+    "members": {
+        f"libvirt: {USER}": "README",
+        f"kvm: {USER}": "README",
+        "kvm: libvirt-qemu": "the package's own",
+    },
+}
+"""{look: {pattern: why it may be left}}: README, "What it does to the machine"."""
+
+
+def look(there: Space) -> dict[str, list[str]]:
+    """What there is, by kind; see remains.py."""
+    script = (Path(__file__).parent / "remains.py").read_text()
+    done = there.as_root(["python3", "-"], input=script, capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"bare root: what there is could not be looked at: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def left(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """{kind: what came and is not listed in STAYS}; kinds without any are left out."""
+    found = {}
+    for kind, now in after.items():
+        came = sorted(set(now) - set(before[kind]))
+        rest = [one for one in came if not any(fnmatch.fnmatch(one, may) for may in STAYS.get(kind, ()))]
+        if rest:
+            found[kind] = rest
+    return found
+
+
+def is_cold(checkout: Path) -> bool:
+    """Whether it is this commit's turn to be walked without any cache."""
+    argv = ["git", "-c", "safe.directory=*", "-C", str(checkout), "rev-list", "--count", "HEAD"]
+    return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % COLD_TURN == 0
+
+
+def walk(there: Space, run: Callable[[list[str]], None], *, cold: bool) -> int:
+    """Type it all; 0 where each command succeeded and nothing is left behind but what the README lists."""
+    if not cold:
+        bare_caches.lend(there.root)
+        run(["sh", "-c", f"[ ! -e /{bare_caches.OWN} ] || chown -R {USER}: /{bare_caches.OWN}"])
+    print(
+        f"bare machine: walked {'cold' if cold else 'with caches of downloads, image and daemons'}",
+        flush=True,
+    )
+    before = look(there)
+    done = all(_typed(there, command, what) for command, what in STEPS)
+    bare_caches.collect(there.root)
+    if not done or not all(_typed(there, command, what) for command, what in ENDING):
+        return 1
+    rest = left(before, look(there))
+    for kind, names in rest.items():
+        print(f"bare machine: left behind, {kind}: {', '.join(names)}", flush=True)
+    if not rest:
+        print("bare machine: nothing is left behind but what the README lists", flush=True)
+    return 1 if rest else 0
+
+
+def _typed(there: Space, command: str, what: str) -> bool:
+    print(f"bare machine: {USER}$ {command}   # {what}", flush=True)
+    started = time.monotonic()
+    code = there.as_user(f"cd overlaylab && {command}", stdin=subprocess.DEVNULL).returncode
+    took = time.monotonic() - started
+    print(
+        f"bare machine: exit code {code} after {took // 60:.0f} min {took % 60:02.0f} s: {command}",
+        flush=True,
+    )
+    return code == 0

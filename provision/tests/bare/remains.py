@@ -1,0 +1,81 @@
+"""What there is on a machine, as JSON: runs inside a bare root, as root, before and after; standard library alone.
+
+Files of packages are left out: packages stay, and are named by what dpkg lists.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+_NOT_OURS = {"/proc", "/sys", "/dev", "/run", "/tmp"}
+
+
+def files() -> list[str]:
+    """Every path that is no package's; of a folder that is none's, only the folder."""
+    owned = {"/."}
+    for listing in Path("/var/lib/dpkg/info").glob("*.list"):
+        for line in listing.read_text().splitlines():
+            # Since Debian 12, /bin, /lib and /sbin are links into /usr (UsrMerge).
+            owned |= {line, f"/usr{line}", os.path.realpath(line)}
+    found = []
+    for folder, folders, names in os.walk("/"):
+        paths = {name: f"{folder.rstrip('/')}/{name}" for name in [*folders, *names]}
+        found += [path for path in paths.values() if path not in owned and path not in _NOT_OURS]
+        folders[:] = [name for name in folders if paths[name] in owned and paths[name] not in _NOT_OURS]
+    return sorted(found)
+
+
+def links() -> list[str]:
+    """Names of network devices."""
+    return sorted(path.name for path in Path("/sys/class/net").iterdir())
+
+
+def rules() -> list[str]:
+    """nftables' tables, those that iptables makes included; none where its program is not there."""
+    nft = shutil.which("nft")
+    asked = subprocess.run([nft, "list", "tables"], capture_output=True, text=True) if nft else None
+    return asked.stdout.splitlines() if asked else []
+
+
+def groups() -> list[str]:
+    """Control groups of nodes: libvirt's and LXC's; the others are of the machine around."""
+    folders = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
+    return sorted(folder for folder in folders if "overlaylab" in folder or Path(folder).name == "machine")
+
+
+def mounts() -> list[str]:
+    return sorted({line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()})
+
+
+def processes() -> list[str]:
+    """Command names, but for kernel threads, this process and the first one."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if words[0] and entry.name not in ("1", str(os.getpid())):
+            found.append(words[0].decode(errors="replace").rpartition("/")[2])
+    return sorted(found)
+
+
+def members() -> list[str]:
+    """``group: member`` of every group with members."""
+    lines = [line.split(":") for line in Path("/etc/group").read_text().splitlines()]
+    return sorted(f"{name}: {user}" for name, _, _, users in lines for user in users.split(",") if user)
+
+
+def modules() -> list[str]:
+    """Kernel modules, the whole machine's; none where the kernel has no loadable ones."""
+    listing = Path("/proc/modules")
+    return sorted(line.split()[0] for line in listing.read_text().splitlines()) if listing.exists() else []
+
+
+if __name__ == "__main__":
+    looks = (files, links, rules, groups, mounts, processes, members, modules)
+    print(json.dumps({look.__name__: look() for look in looks}))

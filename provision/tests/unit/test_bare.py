@@ -1,0 +1,137 @@
+"""The bare machine that CI walks: what counts as left behind, what runs share, what is copied into it."""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+
+import bare_caches
+import bare_roots
+import bare_settings
+import bare_walk
+import pytest
+import remains
+
+NOTHING: dict[str, list[str]] = {kind: [] for kind in ("files", "links", "rules", "members", "processes")}
+
+
+@pytest.fixture
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("OVERLAYLAB_BARE", str(tmp_path / "bare"))
+    return tmp_path / "bare"
+
+
+# -- what is left behind ----------------------------------------------------------------------------
+
+
+def test_what_the_readme_lists_may_stay_and_nothing_else() -> None:
+    after = {
+        **NOTHING,
+        "files": ["/etc/ld.so.cache", "/srv/forgotten"],
+        "links": ["ovlab-mgmt"],
+        "members": ["docker: newcomer", "libvirt: newcomer"],
+    }
+    assert bare_walk.left(NOTHING, after) == {
+        "files": ["/srv/forgotten"],
+        "links": ["ovlab-mgmt"],
+        "members": ["docker: newcomer"],
+    }
+
+
+def test_what_was_there_before_is_not_left_behind() -> None:
+    before = {**NOTHING, "links": ["lo", "tap0"]}
+    assert bare_walk.left(before, {**NOTHING, "links": ["lo"]}) == {}
+
+
+def test_the_look_names_what_there_is_on_this_machine() -> None:
+    assert "lo" in remains.links()
+    assert "/proc" in remains.mounts()
+
+
+# -- what runs share --------------------------------------------------------------------------------
+
+
+def test_only_finished_builds_are_kept_and_lent(state: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    daemons = root / bare_caches.OWN / "daemons"
+    for name, finished in (("weave-0123", True), ("flannel-4567", False), (".weave-89.building", True)):
+        (daemons / name).mkdir(parents=True)
+        if finished:
+            (daemons / name / "manifest.json").write_text("{}")
+    bare_caches.collect(root)
+    again = tmp_path / "again"
+    bare_caches.lend(again)
+    assert [path.name for path in (again / bare_caches.OWN / "daemons").iterdir()] == ["weave-0123"]
+
+
+def test_an_image_is_copied_as_the_box_for_containers_is_added_to_it_later(
+    state: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "root"
+    image = root / bare_caches.OWN / "images" / "debian-0123"
+    image.mkdir(parents=True)
+    (image / "manifest.json").write_text("{}")
+    bare_caches.collect(root)
+    (image / "manifest.json").write_text("written again")
+    assert (bare_caches.folder() / "images" / "debian-0123" / "manifest.json").read_text() == "{}"
+
+
+# -- roots ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def archive(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A root of one file."""
+    import tarfile
+
+    (tmp_path / "hostname").write_text("bare")
+    with tarfile.open(tmp_path / "root.tar", "w") as made:
+        made.add(tmp_path / "hostname", "./etc/hostname")
+    monkeypatch.setattr(bare_roots, "archive", lambda: tmp_path / "root.tar")
+
+
+def test_a_root_is_unpacked_anew_and_removed(archive: None) -> None:
+    with bare_roots.unpacked() as root:
+        assert (root / "etc/hostname").read_text() == "bare"
+    assert list((bare_roots.state() / "runs").iterdir()) == []
+
+
+def test_what_a_killed_run_left_is_removed_and_a_running_one_is_not(archive: None, state: Path) -> None:
+    for name in ("killed", "running"):
+        (state / "runs" / name).mkdir(parents=True)
+    (state / "runs" / "killed.lock").touch()
+    with (state / "runs" / "running.lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with bare_roots.unpacked():
+            left = {path.name for path in (state / "runs").iterdir()}
+    assert {"running", "running.lock"} < left and "killed" not in left and "killed.lock" not in left
+
+
+# -- what any company's machine needs to get out ------------------------------------------------------
+
+
+def test_settings_of_package_clients_are_copied_and_secrets_beside_them_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, root = tmp_path / "own", tmp_path / "root"
+    home = root / "home/newcomer"
+    for folder in (own, home, root / "etc/apt/apt.conf.d"):
+        folder.mkdir(parents=True)
+    (own / ".npmrc").write_text(
+        "registry=https://npm.example\n//npm.example/:_authToken=secret\ncafile=/ca.pem\n"
+    )
+    (own / ".pip").mkdir()
+    (own / ".pip/pip.conf").write_text("[global]\nindex-url = https://pip.example\nno-color = true\n")
+    monkeypatch.setenv("HOME", str(own))
+    monkeypatch.setenv("SSL_CERT_FILE", "/ca.pem")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setattr(
+        bare_settings, "apt_settings", lambda: ['Acquire::http::Proxy "http://proxy.example";']
+    )
+    bare_settings.write(root, home)
+    assert (home / ".npmrc").read_text() == "registry=https://npm.example\ncafile=/ca.pem\n"
+    assert "index-url = https://pip.example" in (root / "etc/pip.conf").read_text()
+    assert "no-color" not in (root / "etc/pip.conf").read_text()
+    assert 'SSL_CERT_FILE="/ca.pem"' in (root / "etc/environment").read_text()
+    assert "proxy.example" in (root / "etc/apt/apt.conf.d/80company").read_text()
+    assert not any("secret" in path.read_text() for path in root.rglob("*") if path.is_file())
