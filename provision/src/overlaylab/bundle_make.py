@@ -60,7 +60,7 @@ def make(out: Path, request: Request) -> str:
     check_out(out)
     check_key(request.key)
     commit, version, made = described()
-    _equip(request.contents)
+    _equip()
     overlays = request.overlays or daemons.names() if bundle_parts.LAB in request.contents else ()
     with (
         lock.held(paths.cache() / "bundle"),
@@ -138,10 +138,10 @@ def described() -> tuple[str, str, int]:
     return answers
 
 
-def _equip(contents: tuple[str, ...]) -> None:
-    """The packages that making takes on this machine: Electron's fallback is unpacked with the viewer's."""
+def _equip() -> None:
+    """The packages that making takes on this machine."""
     host_access.prepare_cache()
-    groups = (host_packages.BUNDLES, *((host_packages.VIEWER,) if {"viewer", "test"} & set(contents) else ()))
+    groups = (host_packages.BUNDLES,)
     if host_packages.missing(groups):
         with host_access.setup_lock():
             if absent := host_packages.missing(groups):
