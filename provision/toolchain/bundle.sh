@@ -28,6 +28,7 @@ bundle_check() {
 
 # Where the wheels of the toolchain with that key lie.
 bundle_wheels() {
+    bundle_fits
     for held in "$bundle"/toolchain/*; do break; done
     [ -d "$bundle/toolchain/$1" ] ||
         bundle_fail "$bundle: must hold the toolchain that this checkout locks, $1 (found: ${held##*/}). The bundle is of another commit: make one of this checkout, go back to the files that came with it, or move $bundle away to use the network"
