@@ -133,14 +133,13 @@ def build(system: str = "debian") -> Path:
     if (target / MANIFEST).exists():
         say(f"image {target.name} is up to date: {target / BOX}")
         return target
-    if bundle_source.supply(target, f"the image of {system}"):
-        return target
-    _preflight(system)
+    if not bundle_source.present():
+        _preflight(system)
     target.parent.mkdir(parents=True, exist_ok=True)
     with lock(
         target.parent / ".lock", f"another image:build runs; waiting for it ({target.parent / '.lock'})"
     ):
-        if (target / MANIFEST).exists():
+        if (target / MANIFEST).exists() or bundle_source.supply(target, f"the image of {system}"):
             return target
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
             image_process.end_leftovers(stale)

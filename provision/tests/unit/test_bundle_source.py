@@ -14,6 +14,7 @@ from overlaylab import (
     bundle_parts,
     bundle_source,
     host_packages,
+    image,
     paths,
     viewer_modules,
 )
@@ -42,6 +43,16 @@ def test_a_folder_of_the_cache_comes_out_of_the_bundle(beside, own_cache):
     assert bundle_source.supply(target, "the image")
     assert (target / "overlaylab.box").read_bytes() == b"box" * 1000
     assert [path.name for path in target.parent.iterdir()] == [target.name]
+
+
+def test_an_image_of_the_bundle_takes_no_programs_that_build_one(beside, own_cache, monkeypatch):
+    target = own_cache / "images" / "debian-123456789abc"
+    monkeypatch.setattr(image, "folder", lambda system: target)
+    monkeypatch.setattr(image, "_preflight", lambda system: pytest.fail("nothing is to be built"))
+    assert image.build() == target and (target / image.BOX).exists()
+    monkeypatch.setattr(image, "folder", lambda system: own_cache / "images" / "debian-000000000000")
+    with pytest.raises(UserError, match="must hold the image of debian as this checkout needs it"):
+        image.build()
 
 
 def test_a_damaged_part_is_refused_and_nothing_of_it_is_kept(beside, own_cache):
