@@ -1,4 +1,4 @@
-# Travels inside the box: how to get in. The key is the machine's own and is not in the box.
+# Travels inside the box: how to get in. No key is in the box (scripts/keys.sh).
 Vagrant.configure("2") do |config|
   config.ssh.username = "lab"
   config.ssh.insert_key = false

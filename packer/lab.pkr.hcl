@@ -35,7 +35,7 @@ variable "seed_files" {
 
 variable "scripts" {
   type        = list(string)
-  default     = ["scripts/packages.sh", "scripts/access.sh", "scripts/network.sh", "scripts/services.sh"]
+  default     = ["scripts/packages.sh", "scripts/access.sh", "scripts/keys.sh", "scripts/network.sh", "scripts/services.sh"]
   description = "What makes a node of the base, in this order; running it again changes nothing."
 }
 
@@ -61,7 +61,12 @@ variable "accelerator" {
 
 variable "private_key_file" {
   type        = string
-  description = "Key of this machine; its public half is in the base."
+  description = "Key that lets Packer in, made for this build alone; the image has neither half of it."
+}
+
+variable "public_key" {
+  type        = string
+  description = "Its public half, `ssh-ed25519 AAAA…`: it arrives in the VM as a user's does in a node (scripts/keys.sh)."
 }
 
 variable "output_directory" {
@@ -94,7 +99,10 @@ source "qemu" "node" {
   memory           = 1024
   headless         = true
   disable_vnc      = true
-  qemuargs         = [["-cpu", local.cpu_model]]
+  qemuargs = [
+    ["-cpu", local.cpu_model],
+    ["-smbios", "type=11,value=io.systemd.credential:overlaylab.authorized-keys=${var.public_key}"],
+  ]
 
   boot_wait            = "1s"
   ssh_username         = "lab"
@@ -135,7 +143,7 @@ build {
 
   provisioner "file" {
     direction   = "download"
-    source      = "/tmp/report.json"
+    source      = "/run/report.json"
     destination = "${var.output_directory}/report.json"
   }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Only the key of the machine that built the image gets in: no password works anywhere.
+# Only the key that arrived with the boot gets in (keys.sh): no password works anywhere.
 set -eu
 usermod --password '*' lab # no password, yet not "locked", which sshd would refuse
 passwd --quiet --lock root
@@ -10,6 +10,7 @@ chmod 440 /etc/sudoers.d/lab
 install -d /etc/ssh/sshd_config.d
 cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<'CONF'
 HostKey /etc/ssh/ssh_host_ed25519_key
+AuthorizedKeysFile /run/overlaylab-authorized-keys
 AllowUsers lab
 PasswordAuthentication no
 KbdInteractiveAuthentication no

@@ -1,6 +1,11 @@
 #!/bin/sh
 # What must not be the same on every clone goes, what tells of the builder, and what costs room.
 set -eu
+# This boot's host key; no new login from here on. Written over first: trimming leaves what is smaller than a
+# cluster of the disk's file.
+find /etc/ssh -name 'ssh_host_*' -exec shred --iterations=1 --remove {} +
+# The disk that was started from may have got one (cloud-init, Ignition).
+rm -rf /root/.ssh /home/*/.ssh
 rm -f /etc/resolv.conf
 : >/etc/resolv.conf # an offline lab has no name server, and asking one that is not there takes seconds
 : >/etc/machine-id # empty, not absent: the next boot sets it without a first boot's presets

@@ -1,11 +1,10 @@
 #!/bin/sh
 # Makes a bootable Debian disk from packages alone.
-# Usage: debian.base.sh FOLDER PUBLIC_KEY_FILE; FOLDER is empty and belongs to the caller, who finds
+# Usage: debian.base.sh FOLDER; FOLDER is empty and belongs to the caller, who finds
 # FOLDER/base.raw there. Root needs nothing else; an ordinary user works in a user namespace (subuid, subgid).
 set -eu
 
 folder=$1
-key=$2
 suite=bookworm
 uuid=$(cat /proc/sys/kernel/random/uuid)
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -27,7 +26,6 @@ fi
 # Copies, because that root can not look into a home folder.
 mkdir "$folder/input"
 cp "$here"/debian.*.sh "$here"/../scripts/*.sh "$folder/input/"
-cp "$key" "$folder/input/authorized_keys"
 chmod -R a+rX "$folder/input"
 cd "$folder"
 

@@ -7,9 +7,6 @@ input=$2
 uuid=$3
 
 chroot "$root" useradd --create-home --shell /bin/bash lab
-install -d -m 700 "$root/home/lab/.ssh"
-install -m 600 "$input/authorized_keys" "$root/home/lab/.ssh/authorized_keys"
-chroot "$root" chown -R lab:lab /home/lab/.ssh
 
 # Calico's templates speak bird 1.6; its package excludes bird2's, so it is unpacked beside it.
 mkdir -p "$root/usr/lib/overlaylab/bird1"
@@ -18,12 +15,11 @@ chroot "$root" sh -c 'cd /usr/lib/overlaylab && apt-get -qq download bird && dpk
 echo debian >"$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdebian\n::1\tlocalhost\n' >"$root/etc/hosts"
 
-# One host key, made for this image: RSA and ECDSA keys cost time at boot and tell nothing more.
+# Made when the package was installed: a node makes its own (scripts/keys.sh).
 rm -f "$root"/etc/ssh/ssh_host_*
-chroot "$root" ssh-keygen -q -t ed25519 -N '' -C '' -f /etc/ssh/ssh_host_ed25519_key
 
 # The same scripts that Packer runs in a cloud image; here so that its boot is quick already.
-for script in access network services; do
+for script in access keys network services; do
     chroot "$root" sh -s <"$input/$script.sh"
 done
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import shutil
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from overlaylab.errors import UserError
@@ -37,6 +37,29 @@ def extract_disk(box: Path, into: Path) -> Path:
         if isinstance(wrong, OSError) and wrong.errno:  # the disk is full, say: not the box's fault
             raise
         target.unlink(missing_ok=True)
+        raise _damaged(box, wrong) from wrong
+    raise _damaged(box, f"no member {DISK}")
+
+
+def found_on_disk(box: Path, patterns: Collection[bytes]) -> set[bytes]:
+    """Those of the patterns that stand on the disk of a libvirt box, be it in a file or where one has been.
+
+    Its clusters are looked at as they are, so the disk must be one that was not compressed (Packer's
+    skip_compaction); the archive may be. Some 5 s for an image. Raises UserError where the box is damaged.
+    """
+    found: set[bytes] = set()
+    overlap = max(map(len, patterns)) - 1
+    try:
+        with tarfile.open(box, "r|*") as archive:
+            for member in archive:
+                if Path(member.name).name == DISK and (source := archive.extractfile(member)):
+                    tail = b""
+                    while part := source.read(2**22):
+                        seen = tail + part
+                        found |= {pattern for pattern in patterns if pattern in seen}
+                        tail = seen[-overlap:]
+                    return found
+    except (tarfile.TarError, EOFError, OSError) as wrong:
         raise _damaged(box, wrong) from wrong
     raise _damaged(box, f"no member {DISK}")
 

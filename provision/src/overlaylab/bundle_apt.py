@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 
-from overlaylab import bundle_source, paths
+from overlaylab import bundle_source, host_apt, paths
 from overlaylab.errors import UserError
 
 SCRIPT = paths.PROVISION / "toolchain" / "bundle.sh"
@@ -33,11 +34,14 @@ def options() -> list[str]:
     return done.stdout.splitlines()
 
 
-def advice() -> str | None:
-    """What to do where apt-get failed with the bundle; None without one."""
-    if not bundle_source.present():
+def failed(packages: Sequence[str], said: str) -> UserError | None:
+    """What to tell where apt-get failed with the bundle, said: its words; None without a bundle, or on a full disk."""
+    if not bundle_source.present() or "No space left" in said or "enough free space" in said:
         return None
-    return (
-        "Where apt says that packages have unmet dependencies, this machine is newer than the bundle: make the bundle "
-        "anew, or install the packages from a medium of this machine's system; then type `./task setup` again"
+    return UserError(
+        "apt-get install",
+        f"must succeed once for {', '.join(packages)}, out of the bundle",
+        seen=" | ".join(host_apt.complaints(said)) or "its output is above",
+        fix="Where packages have unmet dependencies, this machine is newer than the bundle: make the bundle anew, or "
+        "install them from a medium of this machine's system; then type the command again",
     )

@@ -1,12 +1,10 @@
-"""Systems that a bundle can be for, and which of them this machine is."""
+"""Systems that a bundle can be for, by the names of `host_releases`."""
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from overlaylab.errors import UserError
 
@@ -81,13 +79,3 @@ def architecture() -> str:
         machine = os.uname().machine
         return {wheel: name for name, wheel in WHEELS.items()}.get(machine, machine)
     return asked.stdout.strip()
-
-
-def this_system(os_release: Path = Path("/etc/os-release")) -> str:
-    """``debian-12``, as os-release(5) has it: ID and VERSION_ID, empty where it has neither."""
-    try:
-        text = os_release.read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    fields = dict(re.findall(r"""^(ID|VERSION_ID)=["']?([^"'\n]*)""", text, flags=re.MULTILINE))
-    return "-".join(fields[name] for name in ("ID", "VERSION_ID") if fields.get(name))

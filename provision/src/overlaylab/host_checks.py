@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlaylab import host, host_access, host_kvm, host_packages, host_services, paths
+from overlaylab import host, host_access, host_kvm, host_packages, host_services, host_userns, paths
 from overlaylab.errors import UserError
 from overlaylab.host_root import is_root, user_name
 
@@ -168,27 +167,11 @@ def check_user_namespaces() -> Check:
     name = "user namespaces"
     if is_root():
         return Check(name, OK, "root needs no user namespace")
-    mmdebstrap = host_packages.find_program("mmdebstrap")
-    if mmdebstrap is None:
+    if host_packages.find_program("mmdebstrap") is None:
         return Check(name, PROBLEM, "mmdebstrap is not installed", SETUP)
-    # mmdebstrap's own test of what it is about to use: namespace, subuid, AppArmor's say.
-    tried = subprocess.run(
-        [mmdebstrap, "--unshare-helper", "true"],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        check=False,
-    )
-    if tried.returncode == 0:
-        return Check(name, OK, "mmdebstrap may use a user namespace")
-    words = tried.stderr.strip().splitlines()
-    return Check(
-        name,
-        PROBLEM,
-        "no user namespace for mmdebstrap: " + (words[-1] if words else f"exit code {tried.returncode}"),
-        f"give {user_name()} a range in /etc/subuid and /etc/subgid (usermod --add-subuids), and allow unprivileged "
-        "user namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)",
-    )
+    if trouble := host_userns.mmdebstrap_trouble():
+        return Check(name, PROBLEM, f"no user namespace for mmdebstrap: {trouble.found}", trouble.fix)
+    return Check(name, OK, "mmdebstrap may use a user namespace")
 
 
 def image_built() -> bool:

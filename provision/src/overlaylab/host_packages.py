@@ -7,9 +7,9 @@ import subprocess
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from overlaylab import bundle_apt
+from overlaylab import bundle_apt, host_apt, host_releases
 from overlaylab.errors import UserError
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import prefix, run_as_root
 from overlaylab.progress import say
 
 REACHING = "reaching the nodes"
@@ -178,7 +178,11 @@ def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
         check=False,
     )
     installed = parse_installed(listing.stdout)
-    return [name for name in wanted if not installed & {name, renamed(name)}]
+    absent = [name for name in wanted if not installed & {name, renamed(name)}]
+    release = host_releases.here() if absent else None
+    # What the release does not have may come from its makers; then the program is what counts.
+    own = {name for name in (release.absent if release else ()) if find_program(name)}
+    return [name for name in absent if name not in own]
 
 
 def describe(packages: Iterable[str]) -> str:
@@ -193,49 +197,74 @@ def describe(packages: Iterable[str]) -> str:
 
 def install(packages: list[str]) -> None:
     """Install ``packages`` with apt-get. Raises UserError with what to do when that fails."""
+    release = host_releases.here()
+    if release is None:
+        say(host_releases.warning(host_releases.key()))
+    else:
+        _check_there(release, packages)
     say(f"these packages are missing ({describe(packages)})")
     # noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists
-    # services instead of restarting them under the operator.
+    # services instead of restarting them under the operator. Use-Pty=0: dpkg counts no percents then.
     apt = [
         "env",
         "DEBIAN_FRONTEND=noninteractive",
         "NEEDRESTART_MODE=l",
         "apt-get",
         "--quiet",
-        "--option=DPkg::Lock::Timeout=300",
+        f"--option=DPkg::Lock::Timeout={host_apt.WAIT}",
+        "--option=Dpkg::Use-Pty=0",
         *bundle_apt.options(),
     ]
+    prefix(["apt-get", "install", "--no-install-recommends", *_as_called_here(packages)])
+    host_apt.wait_until_free()
     # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
-    run_as_root([*apt, "update"], "refreshing the package lists with apt-get update")
+    updated = run_as_root(
+        [*apt, "update"], "refreshing the package lists with apt-get update", stderr=subprocess.PIPE
+    )
+    said = host_apt.pass_on(updated.stderr)
     done = run_as_root(
         [*apt, "--yes", "--no-install-recommends", "install", *_as_called_here(packages)],
         "installing them with apt-get install --no-install-recommends",
+        stderr=subprocess.PIPE,
     )
+    said += "\n" + host_apt.pass_on(done.stderr)
     if done.returncode != 0:
+        raise bundle_apt.failed(packages, said) or host_apt.failed(packages, done.returncode, said)
+
+
+def _check_there(release: host_releases.Release, packages: list[str]) -> None:
+    """Raise UserError, before root is asked for, where the release lacks a package and no other source has it."""
+    lacking = [name for name in packages if name in release.absent]
+    lacking = [name for name in lacking if name not in _known(lacking)]
+    if lacking:
         raise UserError(
-            "apt-get install",
-            f"must succeed once for {', '.join(packages)}",
-            seen=f"exit code {done.returncode}, its output is above",
-            fix=bundle_apt.advice()
-            or "Check the network and the package sources (Debian: main; Ubuntu: main and universe), "
-            "then type `./task setup` again; what is installed by then is kept",
+            f"system {release.title}",
+            f"must have the packages {', '.join(packages)}",
+            seen="not in its package sources: "
+            + ", ".join(f"{name} ({release.absent[name]})" for name in lacking),
+            fix="Run the lab on Debian 12, in a VM for instance; or add a package source that has them, type "
+            "`sudo apt-get update`, and the command again. INVENTORY=hosts.yml and ./task view need none of them",
         )
 
 
 def _as_called_here(packages: list[str]) -> list[str]:
     """The same packages by the names that this system's lists have for them."""
+    if release := host_releases.here():
+        return [release.renamed.get(name, name) for name in packages]
     libraries = {renamed(name) for name in packages if name in OPTIONAL[VIEWER] and name.startswith("lib")}
-    if not libraries:
-        return packages
+    known = _known(libraries)
+    return [renamed(name) if renamed(name) in known else name for name in packages]
+
+
+def _known(names: Collection[str]) -> set[str]:
+    """Those that apt's lists have, of whatever source."""
+    if not names:
+        return set()
     # One line for each version of each name that is known, "name | version | source".
     listing = subprocess.run(
-        ["apt-cache", *bundle_apt.options(), "madison", *libraries],
-        capture_output=True,
-        text=True,
-        check=False,
+        ["apt-cache", *bundle_apt.options(), "madison", *names], capture_output=True, text=True, check=False
     )
-    known = {line.partition("|")[0].strip() for line in listing.stdout.splitlines()}
-    return [renamed(name) if renamed(name) in known & libraries else name for name in packages]
+    return {line.partition("|")[0].strip() for line in listing.stdout.splitlines()} & set(names)
 
 
 def system_name(os_release: Path = Path("/etc/os-release")) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import sys
@@ -23,10 +24,10 @@ def is_root() -> bool:
     return os.geteuid() == 0
 
 
-def prefix() -> list[str]:
+def prefix(argv: Sequence[str] = ()) -> list[str]:
     """What stands before a command that needs root: nothing, ``sudo`` or ``sudo -n``.
 
-    Raises UserError where root is out of reach, before anything was begun.
+    argv: what root is to type where there is no sudo. Raises UserError where root is out of reach, before anything was begun.
     """
     if is_root():
         return []
@@ -35,7 +36,9 @@ def prefix() -> list[str]:
             "sudo",
             "must be installed where you are not root",
             seen=f"user {user_name()}, no sudo",
-            fix="Run `./task setup` once as root, or install sudo",
+            fix=f"Install sudo and let {user_name()} use it"
+            + (f", or have root type: {shlex.join(argv)}" if argv else "")
+            + "; then type the command again",
         )
     if sys.stdin is not None and sys.stdin.isatty():
         return ["sudo"]
@@ -52,6 +55,11 @@ def prefix() -> list[str]:
     return ["sudo", "-n"]
 
 
+def end_as_root(pids: Sequence[int], why: str, signal: str = "TERM") -> None:
+    """Send processes a signal as root: by the shell's own kill, as a minimal system has no other."""
+    run_as_root(["sh", "-c", 'kill -s "$@"', "kill", signal, *map(str, pids)], why)
+
+
 def run_as_root(
     argv: Sequence[str], why: str, *, capture: bool = False, **options
 ) -> subprocess.CompletedProcess[str]:
@@ -59,7 +67,7 @@ def run_as_root(
 
     capture: keep stdout (text) in the result instead of passing it to the operator's stderr.
     """
-    before = prefix()
+    before = prefix(argv)
     say(f"{why}{' (with sudo)' if before else ''}")
     return subprocess.run(
         [*before, *argv],

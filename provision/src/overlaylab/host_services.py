@@ -12,7 +12,7 @@ from pathlib import Path
 from overlaylab import paths
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import end_as_root, run_as_root
 from overlaylab.progress import say
 
 URI = "qemu:///system"
@@ -24,6 +24,22 @@ unix_sock_ro_perms = "0777"
 unix_sock_rw_perms = "0770"
 auth_unix_ro = "none"
 auth_unix_rw = "none"
+"""
+
+# libvirt makes these chains when it starts, fills them for networks, and never removes them (network_iptables.c).
+_END_RULES = r"""
+PATH=$PATH:/usr/sbin:/sbin
+for tool in iptables ip6tables; do
+    for table in filter nat mangle; do
+        rules=$($tool -t $table -S 2>/dev/null) || continue
+        printf '%s\n' "$rules" | sed -n 's/^-A \([A-Z]*\) -j \(LIBVIRT_[A-Z]*\)$/\1 \2/p' |
+            while read -r from chain; do $tool -t $table -D "$from" -j "$chain"; done
+        for step in -F -X; do
+            printf '%s\n' "$rules" | sed -n 's/^-N \(LIBVIRT_[A-Z]*\)$/\1/p' |
+                while read -r chain; do $tool -t $table $step "$chain"; done
+        done
+    done
+done
 """
 
 _START_WAIT = 30.0
@@ -266,7 +282,7 @@ def stop_services() -> list[str]:
         return []
     ended = []
     for service in reversed(services):
-        run_as_root(["kill", "-TERM", str(service.pid)], f"ending {service.name}, which ./task setup started")
+        end_as_root([service.pid], f"ending {service.name}, which ./task setup started")
         deadline = time.monotonic() + 10
         while start_time(service.pid) == service.started and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -275,8 +291,10 @@ def stop_services() -> list[str]:
                 service.name,
                 "must end within 10 s of SIGTERM",
                 seen=f"process {service.pid} still runs",
-                fix=f"Look at it with `ps {service.pid}` and end it yourself",
+                fix=f"Read {_folder() / 'daemons.log'}, then end it yourself (sudo kill {service.pid})",
             )
         ended.append(service.name)
+    if "libvirtd" in ended:
+        run_as_root(["sh", "-c", _END_RULES], "taking away libvirtd's own firewall chains, which it leaves")
     _record().unlink(missing_ok=True)
     return ended

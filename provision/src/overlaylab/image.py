@@ -2,11 +2,13 @@
 
 An image lies in ``images/<system>-<key12>`` of the cache: ``overlaylab.box`` and ``manifest.json``. The key is
 a digest of all that goes in, so an image that is there is the right one, and a folder that is there is whole:
-it is moved into place when everything else is done.
+it is moved into place when everything else is done. Nobody's SSH key goes in: the same checkout gives the same
+key on every machine, and an image works on another than its maker's.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import fcntl
 import hashlib
@@ -20,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overlaylab import bundle_source, host, image_process, paths
+from overlaylab import boxes, bundle_source, host, host_userns, image_process, paths, ssh_keys
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
 from overlaylab.progress import say, step
@@ -30,8 +32,11 @@ PACKER = paths.ROOT / "packer"
 
 BOX = "overlaylab.box"
 MANIFEST = "manifest.json"
-MANIFEST_FORMAT = 1
+MANIFEST_FORMAT = 2
 """Raised when the manifest or the build below change in a way that makes older images unusable."""
+
+PRIVATE_KEY = base64.b64encode(b"openssh-key-v1\0")[:19]
+"""What the text of every private key of OpenSSH begins with (its PROTOCOL.key), as far as all have it."""
 
 KEPT = 2
 """Images per system that stay: the newest, and the one before for whoever goes back a commit."""
@@ -52,27 +57,8 @@ def systems() -> list[str]:
     return sorted(path.name.split(".")[0] for path in (PACKER / "systems").glob("*.pkrvars.hcl"))
 
 
-def ensure_key() -> Path:
-    """Private SSH key of this machine (ed25519, 0600), made at the first call; ``.pub`` lies beside it."""
-    key = paths.cache() / "ssh" / "id_ed25519"
-    if not (key.exists() and public_key_file(key).exists()):
-        key.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with lock(key.parent / ".lock"):
-            if not key.exists():
-                _make_key(key)
-            elif not public_key_file(key).exists():
-                public = subprocess.run(["ssh-keygen", "-y", "-f", key], check=True, stdout=subprocess.PIPE)
-                public_key_file(key).write_bytes(public.stdout)
-    return key
-
-
-def public_key_file(key: Path) -> Path:
-    """The public half of a private key file."""
-    return key.with_name(key.name + ".pub")
-
-
 def image_key(system: str = "debian") -> str:
-    """SHA-256 in hex over every input: template, scripts, the system's files, the public key.
+    """SHA-256 in hex over every input: template, scripts, the system's files; none is this user's or machine's.
 
     Raises UserError for a system without a definition.
     """
@@ -80,8 +66,6 @@ def image_key(system: str = "debian") -> str:
     for path in input_files(system):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(PACKER)} {len(content)}\n".encode() + content)
-    # The comment of the key is not an input.
-    digest.update(b" ".join(public_key_file(ensure_key()).read_bytes().split()[:2]))
     return digest.hexdigest()
 
 
@@ -155,8 +139,10 @@ def build(system: str = "debian") -> Path:
 def _build_in(work: Path, system: str) -> None:
     """All of the build below ``work``; leaves ``work/result`` with box and manifest."""
     accelerator = host.accelerator()
-    key = ensure_key()
     (work / "tmp").mkdir()
+    (work / "ssh").mkdir(mode=0o700)
+    key = work / "ssh" / "id_ed25519"
+    ssh_keys.make(key)
     log = work.parent / f"{system}.log"
     started = datetime.now(UTC)
     environment = {
@@ -168,13 +154,14 @@ def _build_in(work: Path, system: str) -> None:
     variables = {
         "accelerator": accelerator,
         "private_key_file": str(key),
+        "public_key": ssh_keys.public(key),
         "output_directory": str(work / "out"),
     }
     maker = PACKER / "systems" / f"{system}.base.sh"
     if maker.exists():
         (work / "base").mkdir()
         with step(f"image {system} base", "image: base disk from packages", 60):
-            argv = ["sh", str(maker), str(work / "base"), str(public_key_file(key))]
+            argv = ["sh", str(maker), str(work / "base")]
             # dpkg looks for a configuration in the home, where root of the namespace may not look.
             home = {"HOME": str(work / "tmp")}
             image_process.run(argv, log, {**environment, **home}, what="base disk", own_mounts=True)
@@ -182,6 +169,7 @@ def _build_in(work: Path, system: str) -> None:
     with step(f"image {system} {accelerator}", f"image: provision, test and pack ({accelerator})", 120):
         argv = ["packer", "build", "-color=false", "-timestamp-ui", *packer_arguments(system, variables)]
         image_process.run(argv, log, environment, what="packer build", cwd=PACKER)
+    _refuse_keys(work / "out" / BOX, ssh_keys.public(key))
     result = work / "result"
     result.mkdir()
     (work / "out" / BOX).rename(result / BOX)
@@ -203,6 +191,19 @@ def _build_in(work: Path, system: str) -> None:
     log.unlink(missing_ok=True)
 
 
+def _refuse_keys(box: Path, public: str) -> None:
+    """UserError where the box's disk holds any private key, or the public one that let Packer in."""
+    keys = {PRIVATE_KEY: "a private key", public.split()[1].encode(): "Packer's key"}
+    found = boxes.found_on_disk(box, keys.keys())
+    if found:
+        raise UserError(
+            "image:build, keys",
+            "must leave no SSH key on the image's disk, nor where a file has been",
+            seen=" and ".join(words for pattern, words in keys.items() if pattern in found),
+            fix="Let packer/scripts/clean.sh write over it before it is removed, or keep it in memory",
+        )
+
+
 def packer_arguments(system: str, variables: dict[str, str]) -> list[str]:
     """Arguments that ``packer build`` and ``packer validate`` share; paths are relative to packer/."""
     pairs = [word for name, value in variables.items() for word in ("-var", f"{name}={value}")]
@@ -212,15 +213,25 @@ def packer_arguments(system: str, variables: dict[str, str]) -> list[str]:
 def validate(system: str = "debian") -> None:
     """Check template, variables and formatting without building. Raises UserError."""
     input_files(system)
-    placeholder = {
-        "private_key_file": str(ensure_key()),
-        "output_directory": "/nonexistent",
-        "base_image": "/dev/null",
-    }
+    with tempfile.TemporaryDirectory(prefix="overlaylab-validate-") as folder:
+        key = Path(folder) / "id_ed25519"
+        ssh_keys.make(key)  # Packer reads it
+        _validate(
+            system,
+            {
+                "private_key_file": str(key),
+                "public_key": ssh_keys.public(key),
+                "output_directory": "/nonexistent",
+                "base_image": "/dev/null",
+            },
+        )
+
+
+def _validate(system: str, variables: dict[str, str]) -> None:
     for argv in (
         ["packer", "fmt", "-check", "-diff", "."],
         ["packer", "fmt", "-check", "-diff", "systems"],
-        ["packer", "validate", *packer_arguments(system, placeholder)],
+        ["packer", "validate", *packer_arguments(system, variables)],
     ):
         environment = {**os.environ, "CHECKPOINT_DISABLE": "1"}
         done = subprocess.run(argv, cwd=PACKER, env=environment, text=True, capture_output=True, check=False)
@@ -234,7 +245,8 @@ def validate(system: str = "debian") -> None:
 
 
 def _preflight(system: str) -> None:
-    wanted = PROGRAMS + (BASE_PROGRAMS if (PACKER / "systems" / f"{system}.base.sh").exists() else ())
+    from_packages = (PACKER / "systems" / f"{system}.base.sh").exists()
+    wanted = PROGRAMS + (BASE_PROGRAMS if from_packages else ())
     absent = [name for name in wanted if find_program(name) is None]
     if absent:
         raise UserError(
@@ -243,13 +255,9 @@ def _preflight(system: str) -> None:
             seen="missing " + ", ".join(absent),
             fix="Type `./task setup`, which installs them",
         )
+    if from_packages:
+        host_userns.check_mmdebstrap()
     host.preflight(MEMORY_MIB, DISK_BYTES)
-
-
-def _make_key(key: Path) -> None:
-    key.unlink(missing_ok=True)
-    argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "overlaylab", "-f", str(key)]
-    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
 
 
 def _git_commit() -> str | None:

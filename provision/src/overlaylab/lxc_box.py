@@ -28,7 +28,7 @@ DEFINITION = paths.ROOT / "packer" / "lxc"
 
 BOX = "overlaylab-lxc.box"
 MANIFEST = "lxc.json"
-FORMAT = 1
+FORMAT = 2
 """Raised when what follows changes in a way that makes older boxes unusable."""
 
 DISK_BYTES = 4 * 10**9
@@ -50,7 +50,7 @@ def key(system: str = "debian") -> str:
 
 
 def name(system: str = "debian") -> str:
-    """The box's image, which also names the root file system that all nodes of it share."""
+    """The box's image; the root file system that all nodes of it share is named after it."""
     return f"{system}-{key(system)[:12]}"
 
 
@@ -131,7 +131,11 @@ def _build_in(work: Path, folder: Path, system: str) -> None:
             fix="Look whether this kernel has loop devices and ext4, then type the command again",
         )
     image_name = name(system)
-    metadata = {"provider": "lxc", "version": "1.0.0", "template-opts": {"--image": image_name}}
+    # By its content too: on one machine, two users' images of the same key may be of packages of different days.
+    with rootfs.open("rb") as packed_rootfs:
+        content_digest = hashlib.file_digest(packed_rootfs, "sha256").hexdigest()
+    shared = f"{image_name}-{content_digest[:12]}"
+    metadata = {"provider": "lxc", "version": "1.0.0", "template-opts": {"--image": shared}}
     (content / "metadata.json").write_text(json.dumps(metadata) + "\n")
     shutil.copyfile(DEFINITION / "config", content / "lxc-config")
     shutil.copyfile(DEFINITION / "template.sh", content / "lxc-template")

@@ -9,7 +9,7 @@ import shlex
 import signal
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import asyncssh
 
@@ -206,6 +206,30 @@ class Node:
         assert self._connection is not None
         sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
         return await self._connection.create_process(f"{sudo}{command}", encoding=None, stdin=stdin)
+
+
+async def pin(nodes: Iterable[InventoryNode], timeout: float = 60) -> tuple[InventoryNode, ...]:
+    """The nodes, each with the host key that it shows now, the only one that is accepted from then on.
+
+    For nodes that were made a moment ago and are reached by a network that this machine alone has. Raises NodeError.
+    """
+    return tuple(await asyncio.gather(*(_pin(node, timeout) for node in nodes)))
+
+
+async def _pin(node: InventoryNode, timeout: float) -> InventoryNode:
+    try:
+        key = await asyncio.wait_for(
+            asyncssh.get_server_host_key(node.ssh_host, node.ssh_port, server_host_key_algs="ssh-ed25519"),
+            timeout,
+        )
+        if key is None:
+            raise ConnectionError("no key was shown")
+    except (OSError, TimeoutError, asyncssh.Error) as error:
+        raise NodeError(
+            f"{node.name}: {node.ssh_host}:{node.ssh_port} does not tell its host key "
+            f"({error or type(error).__name__})"
+        ) from error
+    return replace(node, host_key=" ".join(key.export_public_key().decode().split()[:2]))
 
 
 def _text(raw: bytes | str | None) -> str:

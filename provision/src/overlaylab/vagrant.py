@@ -101,10 +101,11 @@ class Vagrant:
         providers = {path.name for path in box.glob("*/*") if path.is_dir()}
         return not providers or self.provider in providers
 
-    async def nodes(
-        self, underlays: dict[str, tuple[str, str]], host_key: str | None
-    ) -> tuple[InventoryNode, ...]:
-        """The nodes as `vagrant ssh-config` gives them; underlays: {name: (address/prefix, zone)}."""
+    async def nodes(self, underlays: dict[str, tuple[str, str]]) -> tuple[InventoryNode, ...]:
+        """The nodes as `vagrant ssh-config` gives them; underlays: {name: (address/prefix, zone)}.
+
+        Vagrant does not know their host keys.
+        """
         import ipaddress
 
         config = _parse_ssh_config(await self("ssh-config"))
@@ -115,7 +116,7 @@ class Vagrant:
                 ssh_port=int(config[name]["Port"]),
                 ssh_user=config[name]["User"],
                 ssh_key=Path(config[name]["IdentityFile"].strip('"')),
-                host_key=host_key,
+                host_key=None,
                 underlay_interface="eth1",
                 underlay_address=ipaddress.IPv4Interface(address),
                 zone=zone,

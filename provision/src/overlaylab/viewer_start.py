@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import socket
 import stat
 import subprocess
@@ -16,6 +17,7 @@ from typing import NoReturn
 from overlaylab import (
     host,
     host_packages,
+    host_userns,
     paths,
     viewer_database,
     viewer_modules,
@@ -140,6 +142,11 @@ def sandbox_problem(user: User, runtime: Path) -> str | None:
         helper = (runtime / "chrome-sandbox").stat()
         if helper.st_uid == 0 and stat.S_IMODE(helper.st_mode) == 0o4755:
             return None
+    values = host_userns.settings()
+    refused = f"{user.name} may not make user namespaces: "
+    if host_userns.APPARMOR in host_userns.forbidden(values):
+        # AppArmor decides for each program: that unshare may (it has a profile since Ubuntu 25.04) says nothing.
+        return refused + host_userns.reasons(values) if _is_unconfined(user, runtime) else None
     tried = subprocess.run(
         [*user.prefix, "unshare", "--user", "--map-root-user", "true"],
         capture_output=True,
@@ -148,30 +155,34 @@ def sandbox_problem(user: User, runtime: Path) -> str | None:
     )
     if tried.returncode == 0:
         return None
-    reasons = [
-        f"{name} is {value}"
-        for name, bad in (
-            ("kernel.unprivileged_userns_clone", "0"),
-            ("kernel.apparmor_restrict_unprivileged_userns", "1"),
-            ("user.max_user_namespaces", "0"),
-        )
-        if (value := _sysctl(name)) == bad
-    ]
     words = tried.stderr.strip().splitlines()
-    return f"{user.name} may not make user namespaces: " + (
-        ", ".join(reasons) or (words[-1] if words else f"exit code {tried.returncode}")
+    return refused + (
+        host_userns.reasons(values) or (words[-1] if words else f"exit code {tried.returncode}")
     )
+
+
+def _is_unconfined(user: User, runtime: Path) -> bool:
+    """Whether no AppArmor profile is for this Electron: as node, without a sandbox, it tells which one it runs under."""
+    program = runtime / "electron"
+    if not program.exists():
+        return not (host_userns.PROFILES / host_userns.electron(runtime).profile).exists()
+    asked = subprocess.run(
+        [*user.prefix, "env", "ELECTRON_RUN_AS_NODE=1", str(program), "-p",
+         "require('fs').readFileSync('/proc/self/attr/current', 'utf8')"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    return asked.returncode == 0 and asked.stdout.strip("\0\n ") == "unconfined"
 
 
 def sandbox_advice(runtime: Path) -> str:
-    helper = runtime / "chrome-sandbox"
-    return (
-        f"Give the sandbox its helper (sudo chown root:root {helper} && sudo chmod 4755 {helper}), or allow user "
-        "namespaces with the sysctl that is named"
+    """What to do where the sandbox cannot work: a profile where AppArmor alone forbids it, else Chromium's helper."""
+    values = host_userns.settings()
+    forbidden, wide = (
+        host_userns.forbidden(values),
+        host_userns.remedy(values, host_userns.electron(runtime)),
     )
-
-
-def _sysctl(name: str) -> str | None:
-    with contextlib.suppress(OSError):
-        return Path("/proc/sys", *name.split(".")).read_text(encoding="ascii").strip()
-    return None
+    if forbidden == [host_userns.APPARMOR]:
+        return wide
+    helper = shlex.quote(str(runtime / "chrome-sandbox"))
+    own = f"Give the sandbox its helper: sudo chown root:root {helper} && sudo chmod 4755 {helper}"
+    return f"{own}. Or: {wide}" if wide and host_userns.APPARMOR not in forbidden else own

@@ -1,6 +1,7 @@
 """A bare machine to try the project on: a minimal Debian root in namespaces of its own, and an ordinary user in it.
 
     python3 provision/tests/bare walk [--cold | --warm]         type the README's two commands; what CI does
+    python3 provision/tests/bare first [COMMAND…]               type each as the first command on a machine of its own
     python3 provision/tests/bare shell [--offline] [--bundle FILE] [COMMAND]    look around, or run one command line
 
 Needs root. Its state (roots, caches of downloads, image and daemons) lies in OVERLAYLAB_BARE, by default
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import bare_caches
+import bare_first
 import bare_roots
 import bare_settings
 import bare_space
@@ -56,6 +58,20 @@ def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[tup
         else:
             _unpack(there, home, bundle)
         yield there, run
+
+
+@contextlib.contextmanager
+def _lent() -> Iterator[bare_space.Space]:
+    """A machine with what earlier runs fetched and built."""
+    with machine() as (there, run):
+        _lend(there, run, toolchain=True)
+        yield there
+
+
+def _lend(there: bare_space.Space, run: Run, *, toolchain: bool = False) -> None:
+    bare_caches.lend(there.root, toolchain=toolchain)
+    # Its user owns all of it, as if fetched and built there.
+    run(["sh", "-c", f"[ ! -e /{bare_caches.OWN} ] || chown -R {bare_space.USER}: /{bare_caches.OWN}"])
 
 
 def _clone(there: bare_space.Space, home: Path, run: Run) -> None:
@@ -105,6 +121,10 @@ def main() -> int:
     turn = walking.add_mutually_exclusive_group()
     turn.add_argument("--cold", action="store_true", help="without any cache (by itself one commit in five)")
     turn.add_argument("--warm", action="store_true", help="with the caches, whatever commit this is")
+    first = commands.add_parser("first", help="type each command on a machine of its own, a row each")
+    first.add_argument(
+        "lines", nargs="*", help="what to type instead of one command of every family of tasks"
+    )
     shell = commands.add_parser(
         "shell", help="a login shell of the ordinary user, or one command line of theirs"
     )
@@ -119,15 +139,19 @@ def main() -> int:
         )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _ensure_programs()
+    if asked.command == "first":
+        known = dict(bare_first.COMMANDS)
+        return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
     walks = asked.command == "walk"
     bundle = None if walks else asked.bundle
     with machine(network=walks or not asked.offline, bundle=bundle) as (there, run):
         if walks:
             cold = asked.cold or (not asked.warm and bare_walk.is_cold(CHECKOUT))
-            return bare_walk.walk(there, run, cold=cold)
+            if not cold:
+                _lend(there, run)
+            return bare_walk.walk(there, cold=cold)
         if asked.lend:
-            bare_caches.lend(there.root)
-            run(["chown", "-R", f"{bare_space.USER}:", f"/{bare_caches.OWN}"])
+            _lend(there, run)
         return there.as_user(asked.line).returncode
 
 

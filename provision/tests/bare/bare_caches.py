@@ -43,21 +43,26 @@ ALL = (
     # The box for containers is added to an image's folder later.
     Shared("images", OWN / "images", "[a-z]*-*", "manifest.json", 3, linked=False),
 )
+TOOLCHAIN = Shared("toolchain", OWN / "toolchain", "*", ".complete", 1)
+"""A walk installs it anew, as a newcomer does."""
 
 
 def folder() -> Path:
     return bare_roots.state() / "shared"
 
 
-def lend(root: Path) -> None:
-    """Put all that is shared into a root in which nothing has run yet, before its users own anything."""
-    for shared in ALL:
+def lend(root: Path, *, toolchain: bool = False) -> None:
+    """Put all that is shared into a root in which nothing has run yet, before its users own anything.
+
+    toolchain: as installed, too; it knows its own path, which is the same in every root.
+    """
+    for shared in (*ALL, *((TOOLCHAIN,) if toolchain else ())):
         _copy(shared, folder() / shared.name, root / shared.inside)
 
 
 def collect(root: Path) -> None:
     """Keep what a run has fetched and built."""
-    for shared in ALL:
+    for shared in (*ALL, TOOLCHAIN):
         target = folder() / shared.name
         _copy(shared, root / shared.inside, target)
         entries = sorted(target.glob(shared.entries), key=lambda path: path.stat().st_mtime, reverse=True)

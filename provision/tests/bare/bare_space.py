@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import bare_groups
+
 HERE = Path(__file__).resolve().parent
 USER = "newcomer"
 """The ordinary user in a bare root: has sudo, and a login shell without sbin in its PATH, as Debian makes them."""
@@ -20,14 +22,19 @@ _WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 
 @dataclass(frozen=True)
 class Space:
-    """A bare root that runs. root: its folder, seen from outside; pid: its first process, seen from outside."""
+    """A bare root that runs, seen from outside.
+
+    root: its folder; pid: its first process; members: files that take a process into its control groups.
+    """
 
     root: Path
     pid: int
+    members: tuple[Path, ...]
 
     def as_root(self, argv: Sequence[str], **options) -> subprocess.CompletedProcess[str]:
         """Run `argv` in it as root, with an environment of its own; its exit code is the caller's to judge."""
-        inside = ["nsenter", f"--target={self.pid}", "--mount", "--uts", "--ipc", "--net", "--pid", "--"]
+        spaces = ("--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup")
+        inside = [*_within(self.members), "nsenter", f"--target={self.pid}", *spaces, "--"]
         bare = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", f"TERM={os.environ.get('TERM', 'dumb')}"]
         return subprocess.run([*inside, *bare, *argv], text=True, check=False, **options)
 
@@ -42,9 +49,11 @@ def running(root: Path, *, network: bool = True) -> Iterator[Space]:
 
     Its processes and mounts end with the block, and with this process where that is killed.
     """
+    bare_groups.remove_forgotten()
+    groups = bare_groups.make(root.name)
     argv = [
-        *_WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--net", "--uts", "--ipc",
-        "--fork", "--kill-child=KILL", "--",
+        *_within([group / "cgroup.procs" for group in groups]), *_WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--net", "--uts", "--ipc",
+        "--cgroup", "--fork", "--kill-child=KILL", "--",
         "sh", str(HERE / "enter.sh"), str(root), "/usr/bin/python3", "-c", (HERE / "first.py").read_text(),
     ]  # fmt: skip
     processes = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)]
@@ -53,13 +62,25 @@ def running(root: Path, *, network: bool = True) -> Iterator[Space]:
         if processes[0].stdout.readline().strip() != "ready":
             raise SystemExit(f"bare root: its first process did not start, exit code {processes[0].wait()}")
         pid = _child_of(processes[0].pid)
+        members = bare_groups.members(groups)
+        for file in members:
+            for process in (processes[0].pid, pid):
+                file.write_text(str(process))
         if network:
             processes.append(_connect(pid))
-        yield Space(root, pid)
+        yield Space(root, pid, tuple(members))
     finally:
         for process in reversed(processes):
             process.kill()
             process.wait()
+        # The kernel ends what is in the namespaces after their first process.
+        bare_groups.remove(groups, seconds=20)
+
+
+def _within(members: Sequence[Path]) -> list[str]:
+    """What stands before a command that is to run in these control groups."""
+    script = 'for file; do [ "$file" != -- ] || break; echo $$ >"$file"; shift; done; shift; exec "$@"'
+    return ["sh", "-c", script, "sh", *map(str, members), "--"]
 
 
 def _child_of(pid: int) -> int:

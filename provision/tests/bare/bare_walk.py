@@ -6,7 +6,7 @@ import fnmatch
 import json
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import bare_caches
@@ -44,6 +44,7 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         f"libvirt: {USER}": "README",
         f"kvm: {USER}": "README",
         "kvm: libvirt-qemu": "the package's own",
+        "libvirt-qemu: libvirt-qemu": "the package's own",
     },
 }
 """{look: {pattern: why it may be left}}: README, "What it does to the machine"."""
@@ -75,15 +76,12 @@ def is_cold(checkout: Path) -> bool:
     return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % COLD_TURN == 0
 
 
-def walk(there: Space, run: Callable[[list[str]], None], *, cold: bool) -> int:
-    """Type it all; 0 where each command succeeded and nothing is left behind but what the README lists."""
-    if not cold:
-        bare_caches.lend(there.root)
-        run(["sh", "-c", f"[ ! -e /{bare_caches.OWN} ] || chown -R {USER}: /{bare_caches.OWN}"])
-    print(
-        f"bare machine: walked {'cold' if cold else 'with caches of downloads, image and daemons'}",
-        flush=True,
-    )
+def walk(there: Space, *, cold: bool) -> int:
+    """Type it all; 0 where each command succeeded and nothing is left behind but what the README lists.
+
+    cold: nothing was lent to the machine.
+    """
+    print(f"bare machine: {'cold' if cold else 'with caches of downloads, image and daemons'}", flush=True)
     before = look(there)
     done = all(_typed(there, command, what) for command, what in STEPS)
     bare_caches.collect(there.root)

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a folder the root of this mount namespace and becomes its first process. space.py calls it in namespaces of
-# their own (mount, PID, network, UTS, IPC). With chroot(2) instead, the kernel refuses user namespaces
+# Makes a folder the root of this mount namespace and becomes its first process. bare_space.py calls it in namespaces of
+# their own (mount, PID, network, UTS, IPC, control groups). With chroot(2) instead, the kernel refuses user namespaces
 # (user_namespaces(7), EPERM), which mmdebstrap and Electron's sandbox make.
 # Usage: enter.sh ROOT COMMAND…
 set -eu
@@ -12,7 +12,20 @@ cd "$root"
 mount -t proc -o nosuid,nodev,noexec proc proc
 # A fresh one shows the links of this network namespace, not of the one that it was forked from.
 mount -t sysfs -o nosuid,nodev,noexec sysfs sys
-mount --rbind /sys/fs/cgroup sys/fs/cgroup
+# Mounted anew, each hierarchy begins at this namespace's own group (cgroup_namespaces(7)).
+grep -q '^[^ ]* /sys/fs/cgroup cgroup2 ' /proc/mounts || mount -t tmpfs -o mode=0755 tmpfs sys/fs/cgroup
+hierarchies=$(cat /proc/mounts) # as they are now: the loop adds to them
+while read -r _ point type options _; do
+    case $type in
+        cgroup) controllers=$(printf %s "$options" | sed -E 's/\b(rw|ro|relatime|noatime|nosuid|nodev|noexec),?//g; s/,$//') ;;
+        cgroup2) controllers=rw ;;
+        *) continue ;;
+    esac
+    mkdir -p ".$point"
+    mountpoint -q ".$point" || mount -t "$type" -o "$controllers" "$type" ".$point"
+done <<MOUNTS
+$hierarchies
+MOUNTS
 mount --rbind /dev dev
 mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs run
 mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs tmp

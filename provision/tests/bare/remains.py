@@ -35,16 +35,21 @@ def links() -> list[str]:
 
 
 def rules() -> list[str]:
-    """nftables' tables, those that iptables makes included; none where its program is not there."""
+    """nftables' rules, iptables' included, and chains that somebody named; tables without any filter nothing."""
     nft = shutil.which("nft")
-    asked = subprocess.run([nft, "list", "tables"], capture_output=True, text=True) if nft else None
-    return asked.stdout.splitlines() if asked else []
+    asked = subprocess.run([nft, "-j", "list", "ruleset"], capture_output=True, text=True) if nft else None
+    entries = json.loads(asked.stdout)["nftables"] if asked and asked.stdout else []
+    chains = [entry["chain"] for entry in entries if "hook" not in entry.get("chain", {"hook": None})]
+    found = [f"chain {chain['family']} {chain['table']} {chain['name']}" for chain in chains]
+    for rule in (entry["rule"] for entry in entries if "rule" in entry):
+        words = json.dumps([part for part in rule["expr"] if "counter" not in part])
+        found.append(f"rule in {rule['family']} {rule['table']} {rule['chain']}: {words}")
+    return sorted(found)
 
 
 def groups() -> list[str]:
-    """Control groups of nodes: libvirt's and LXC's; the others are of the machine around."""
-    folders = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
-    return sorted(folder for folder in folders if "overlaylab" in folder or Path(folder).name == "machine")
+    """Control groups, of every hierarchy."""
+    return sorted(folder for folder, _, _ in os.walk("/sys/fs/cgroup"))
 
 
 def mounts() -> list[str]:

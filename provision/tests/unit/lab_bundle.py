@@ -6,7 +6,7 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from overlaylab import bundle_make, bundle_systems, paths
+from overlaylab import bundle_make, bundle_systems, host_releases, paths
 from overlaylab.bundle_manifest import TOP, Manifest
 from overlaylab.bundle_parts import Source
 
@@ -38,7 +38,7 @@ def sources(folder: Path) -> list[Source]:
 def manifest(parts: list[Source], **other) -> Manifest:
     """Their manifest; for this machine unless told otherwise."""
     fields = {
-        "system": bundle_systems.this_system(), "architecture": bundle_systems.architecture(), "commit": "c" * 40,
+        "system": host_releases.key(), "architecture": bundle_systems.architecture(), "commit": "c" * 40,
         "version": "cccccccc", "made": 1700000000, "contents": ("lab",), "overlays": ("weave",),
         "parts": tuple(bundle_make.measured(part) for part in parts),
     }  # fmt: skip

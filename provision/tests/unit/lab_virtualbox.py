@@ -240,5 +240,5 @@ class FakeVagrant:
         self.log.append(f"add {box.name}")
         return True
 
-    async def nodes(self, underlays, host_key):
+    async def nodes(self, underlays):
         return inventory("a", "a").nodes

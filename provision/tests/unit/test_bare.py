@@ -6,6 +6,7 @@ import fcntl
 from pathlib import Path
 
 import bare_caches
+import bare_groups
 import bare_roots
 import bare_settings
 import bare_walk
@@ -135,3 +136,35 @@ def test_settings_of_package_clients_are_copied_and_secrets_beside_them_are_not(
     assert 'SSL_CERT_FILE="/ca.pem"' in (root / "etc/environment").read_text()
     assert "proxy.example" in (root / "etc/apt/apt.conf.d/80company").read_text()
     assert not any("secret" in path.read_text() for path in root.rglob("*") if path.is_file())
+
+
+# -- control groups ---------------------------------------------------------------------------------
+
+MOUNTS = """\
+tmpfs /sys/fs/cgroup tmpfs rw 0 0
+cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+cgroup /sys/fs/cgroup/cpu cgroup rw,relatime,cpu 0 0
+cgroup2 /sys/fs/cgroup/unified cgroup2 rw,relatime 0 0
+"""
+
+
+def test_hierarchies_of_both_versions_are_found_once() -> None:
+    assert bare_groups.hierarchies(MOUNTS) == [
+        (Path("/sys/fs/cgroup/cpu"), 1),
+        (Path("/sys/fs/cgroup/unified"), 2),
+    ]
+
+
+def test_processes_go_below_a_group_of_version_2_and_into_one_of_version_1(tmp_path: Path) -> None:
+    (tmp_path / "two" / "init").mkdir(parents=True)
+    (tmp_path / "one").mkdir()
+    assert bare_groups.members([tmp_path / "one", tmp_path / "two"]) == [
+        tmp_path / "one/cgroup.procs",
+        tmp_path / "two/init/cgroup.procs",
+    ]
+
+
+def test_groups_are_removed_from_below(tmp_path: Path) -> None:
+    (tmp_path / "group" / "machine" / "node1").mkdir(parents=True)
+    bare_groups.remove([tmp_path / "group"])
+    assert not (tmp_path / "group").exists()

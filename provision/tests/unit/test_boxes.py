@@ -26,6 +26,20 @@ def libvirt_box(path: Path, **members: bytes) -> Path:
     return path
 
 
+def test_what_is_anywhere_on_the_disk_is_found(tmp_path) -> None:
+    box = tmp_path / "a.box"
+    disk = b"\0" * (2**22 - 3) + b"secret" + b"\0" * 2**22 + b"other"  # across what is read at once
+    libvirt_box(box, metadata_json=b"absent", box_img=disk)
+    assert boxes.found_on_disk(box, [b"secret", b"other", b"absent"]) == {b"secret", b"other"}
+    assert boxes.found_on_disk(box, [b"absent"]) == set()
+
+
+def test_a_box_without_a_disk_has_not_been_looked_at(tmp_path) -> None:
+    libvirt_box(tmp_path / "a.box", metadata_json=b"{}")
+    with pytest.raises(UserError, match=r"no member box\.img"):
+        boxes.found_on_disk(tmp_path / "a.box", [b"secret"])
+
+
 def test_the_disk_of_a_libvirt_box(tmp_path) -> None:
     disk = bytes(range(256)) * 8192
     box = libvirt_box(tmp_path / "a.box", Vagrantfile=b"#", box_img=disk, metadata_json=b"{}")

@@ -35,7 +35,9 @@ def beside(tmp_path, monkeypatch, own_cache) -> Path:
 def test_without_a_bundle_nothing_is_supplied(tmp_path, monkeypatch, own_cache):
     monkeypatch.setattr(paths, "ROOT", tmp_path)
     assert not bundle_source.supply(own_cache / "images" / "debian-123456789abc", "the image")
-    assert bundle_apt.options() == [] and bundle_apt.advice() is None and bundle_source.version() is None
+    assert (
+        bundle_apt.options() == [] and bundle_apt.failed([], "") is None and bundle_source.version() is None
+    )
 
 
 def test_a_folder_of_the_cache_comes_out_of_the_bundle(beside, own_cache):
@@ -186,8 +188,10 @@ def test_installing_asks_the_bundle_where_one_lies_beside(beside, monkeypatch):
     monkeypatch.setattr(
         host_packages,
         "run_as_root",
-        lambda argv, why: called.append(argv) or subprocess.CompletedProcess(argv, 100),
+        lambda argv, why, **other: called.append(argv) or subprocess.CompletedProcess(argv, 100, stderr=""),
     )
+    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(host_packages.host_apt, "wait_until_free", lambda: None)
     with pytest.raises(UserError, match="this machine is newer than the bundle"):
         host_packages.install(["tini"])
     for argv in called:

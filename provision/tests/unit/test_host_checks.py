@@ -6,6 +6,7 @@ import pytest
 
 from overlaylab import host_checks
 from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
+from overlaylab.host_userns import Trouble
 
 STAT = """\
 cpu  1000 20 300 8000 40 5 6 7 900 0
@@ -107,25 +108,21 @@ def test_a_cache_below_a_closed_folder(monkeypatch):
     )
 
 
-@pytest.fixture
-def no_namespaces(monkeypatch, tmp_path):
+@pytest.mark.parametrize(
+    ("trouble", "check"),
+    [
+        (None, Check("user namespaces", OK, "mmdebstrap may use a user namespace")),
+        (
+            Trouble("x is 0", "Set it"),
+            Check("user namespaces", PROBLEM, "no user namespace for mmdebstrap: x is 0", "Set it"),
+        ),
+    ],
+)
+def test_user_namespaces_are_tried_as_the_image_will_use_them(monkeypatch, trouble, check):
     monkeypatch.setattr(host_checks, "is_root", lambda: False)
-    monkeypatch.setattr(host_checks, "user_name", lambda: "mona")
-    script = tmp_path / "mmdebstrap"
-    script.write_text(
-        '#!/bin/sh\n[ "$*" = "--unshare-helper true" ] && echo "E: unshare() failed" >&2; exit 1\n'
-    )
-    script.chmod(0o755)
-    monkeypatch.setattr(host_checks.host_packages, "find_program", lambda name: str(script))
-
-
-def test_user_namespaces_are_tried_as_the_image_will_use_them(no_namespaces):
-    check = host_checks.check_user_namespaces()
-    assert (check.state, check.found) == (
-        PROBLEM,
-        "no user namespace for mmdebstrap: E: unshare() failed",
-    )
-    assert "usermod --add-subuids" in check.advice
+    monkeypatch.setattr(host_checks.host_packages, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(host_checks.host_userns, "mmdebstrap_trouble", lambda: trouble)
+    assert host_checks.check_user_namespaces() == check
 
 
 @pytest.mark.parametrize(

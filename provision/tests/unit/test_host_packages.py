@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_packages
+from overlaylab import host_apt, host_packages, host_releases
 from overlaylab.errors import UserError
 
 PROGRAMS = [name for group in host_packages.PACKAGES for name in host_packages.PROGRAMS.get(group, ())]
@@ -86,27 +86,73 @@ def test_a_group_can_be_asked_for_alone_and_a_renamed_library_counts(programs, t
     assert host_packages.missing([host_packages.VIEWER], alone=True) == ["libnss3"]
 
 
-def test_a_library_is_installed_by_the_name_that_it_has_here(programs, apt, tmp_path):
+def test_on_an_unknown_release_a_library_has_the_name_that_apt_knows(
+    programs, apt, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-28.04")
     programs(
         "apt-cache", f"printf '%s\n' \"$@\" >{tmp_path}/asked; echo 'libgtk-3-0t64 | 3.24.41 | a mirror'"
     )
     host_packages.install(["libgtk-3-0", "libnss3", "squashfs-tools"])
     assert apt.calls[1][-4:] == ["install", "libgtk-3-0t64", "libnss3", "squashfs-tools"]
     assert sorted((tmp_path / "asked").read_text().split()) == ["libgtk-3-0t64", "libnss3t64", "madison"]
+    assert (
+        capsys.readouterr().err.splitlines()[0].startswith("packages may have other names here: ubuntu-28.04")
+    )
+
+
+def test_on_a_known_release_a_library_has_the_name_of_the_table(programs, apt, monkeypatch):
+    programs("apt-cache", "exit 99")
+    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
+    host_packages.install(["libgtk-3-0", "libnss3"])
+    assert apt.calls[1][-3:] == ["install", "libgtk-3-0t64", "libnss3"]
+
+
+def test_what_a_release_lacks_is_told_before_root_is_asked_for(programs, apt, monkeypatch):
+    programs("apt-cache")
+    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini", "vagrant", "vagrant-libvirt"])
+    assert str(error.value) == (
+        "system Ubuntu 24.04: must have the packages tini, vagrant, vagrant-libvirt (found: not in its package sources: "
+        "vagrant (dropped by Ubuntu for its licence), vagrant-libvirt (needs Ubuntu's vagrant)). Run the lab on Debian "
+        "12, in a VM for instance; or add a package source that has them, type `sudo apt-get update`, and the command "
+        "again. INVENTORY=hosts.yml and ./task view need none of them"
+    )
+    assert apt.calls == []
+
+
+def test_another_source_may_have_what_a_release_lacks(programs, apt, monkeypatch):
+    programs("apt-cache", "echo ' vagrant | 2.4.9-1 | a source of the maker'")
+    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
+    host_packages.install(["vagrant"])
+    assert apt.calls[1][-2:] == ["install", "vagrant"]
+
+
+def test_a_program_from_elsewhere_counts_where_the_release_lacks_it(programs, tmp_path, monkeypatch):
+    there = [name for name in host_packages.names() if name not in {"tini", "packer"}]
+    programs("apt-get")
+    programs("packer")
+    programs("tini")
+    programs("dpkg-query", "printf '%s installed\\n' " + " ".join(there))
+    monkeypatch.setattr(host_releases, "key", lambda: "debian-13")
+    assert host_packages.missing() == ["tini"]
 
 
 @pytest.fixture
 def apt(monkeypatch):
     """Records what would run as root; apt.codes maps update and install to exit codes."""
 
-    apt = SimpleNamespace(codes={"update": 0, "install": 0}, calls=[])
+    apt = SimpleNamespace(codes={"update": 0, "install": 0}, said={"update": "", "install": ""}, calls=[])
 
     def run(argv, why, **options):
         apt.calls.append(argv)
         verb = next(verb for verb in apt.codes if verb in argv)
-        return subprocess.CompletedProcess(argv, apt.codes[verb])
+        return subprocess.CompletedProcess(argv, apt.codes[verb], stderr=apt.said[verb])
 
     monkeypatch.setattr(host_packages, "run_as_root", run)
+    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(host_apt, "LOCKS", ())
     return apt
 
 
@@ -133,8 +179,31 @@ def test_a_failed_install_says_what_to_do(apt, monkeypatch):
     assert str(error.value) == (
         "apt-get install: must succeed once for tini, packer (found: exit code 100, its output is above). "
         "Check the network and the package sources (Debian: main; Ubuntu: main and universe), then type "
-        "`./task setup` again; what is installed by then is kept"
+        "the command again; what is installed by then is kept"
     )
+
+
+def test_a_broken_source_is_named_where_the_install_fails_too(apt):
+    apt.codes = {"update": 100, "install": 100}
+    apt.said = {
+        "update": "E: The repository 'http://ppa.example.org/x noble Release' does not have a Release file.\n",
+        "install": "E: Unable to locate package tini\n",
+    }
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini"])
+    assert str(error.value) == (
+        "apt-get install: must succeed once for tini (found: E: The repository 'http://ppa.example.org/x noble Release' "
+        "does not have a Release file. | E: Unable to locate package tini). Correct or remove the package source that "
+        "is named (http://ppa.example.org/x), or check the network, then type the command again; what is installed "
+        "by then is kept"
+    )
+
+
+def test_without_sudo_root_is_told_which_packages(apt, monkeypatch):
+    told = []
+    monkeypatch.setattr(host_packages, "prefix", told.append)
+    host_packages.install(["tini"])
+    assert told == [["apt-get", "install", "--no-install-recommends", "tini"]]
 
 
 @pytest.mark.parametrize(

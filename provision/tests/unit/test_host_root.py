@@ -63,8 +63,18 @@ def test_no_sudo_at_all(as_user, terminal):
     with pytest.raises(UserError) as error:
         host_root.prefix()
     assert str(error.value) == (
-        "sudo: must be installed where you are not root (found: user mona, no sudo). Run `./task setup` once "
-        "as root, or install sudo"
+        "sudo: must be installed where you are not root (found: user mona, no sudo). Install sudo and let mona use "
+        "it; then type the command again"
+    )
+
+
+def test_without_sudo_root_is_told_what_to_type(as_user, terminal):
+    terminal(False)
+    with pytest.raises(UserError) as error:
+        host_root.run_as_root(["usermod", "--append", "--groups", "libvirt", "mona"], "joining")
+    assert error.value.fix == (
+        "Install sudo and let mona use it, or have root type: usermod --append --groups libvirt mona; then type the "
+        "command again"
     )
 
 

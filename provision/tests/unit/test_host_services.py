@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_services
+from overlaylab import host_root, host_services
 from overlaylab.errors import UserError
 from overlaylab.host_services import Service
 
@@ -137,18 +137,37 @@ def test_a_damaged_record_names_nothing(cache, text):
 
 @pytest.fixture
 def kills(monkeypatch):
-    """Sends the signal itself and records to whom."""
+    """Records who is sent a signal, on a system without kill(1), as a minimal one is."""
     pids = []
 
     def run(argv, why, **options):
-        assert argv[:2] == ["kill", "-TERM"]
-        pid = int(argv[2])
-        os.kill(pid, signal.SIGTERM)
-        pids.append(pid)
-        return subprocess.CompletedProcess(argv, 0)
+        pids.append(int(argv[-1]))
+        return subprocess.run(["/bin/sh", *argv[1:]], env={"PATH": "/nowhere"}, check=True)
 
-    monkeypatch.setattr(host_services, "run_as_root", run)
+    monkeypatch.setattr(host_root, "run_as_root", run)
+    monkeypatch.setattr(host_services, "run_as_root", lambda argv, why: None)
     return pids
+
+
+def test_the_chains_that_libvirtd_leaves_go_and_others_stay(tmp_path):
+    tool = tmp_path / "iptables"
+    tool.write_text(f"""#!/bin/sh
+case "$*" in
+"-t filter -S") printf '%s\\n' '-P INPUT ACCEPT' '-N LIBVIRT_INP' '-N DOCKER' '-A INPUT -j LIBVIRT_INP' '-A INPUT -j DOCKER' ;;
+*" -S") ;;
+*) echo "$*" >>{tmp_path}/calls ;;
+esac
+""")
+    tool.chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    # Without ip6tables beside it, so that nothing of this machine's is reached.
+    script = host_services._END_RULES.replace("ip6tables", "").replace(":/usr/sbin:/sbin", "")
+    subprocess.run(["sh", "-c", script], env=path, check=True)
+    assert (tmp_path / "calls").read_text().splitlines() == [
+        "-t filter -D INPUT -j LIBVIRT_INP",
+        "-t filter -F LIBVIRT_INP",
+        "-t filter -X LIBVIRT_INP",
+    ]
 
 
 def test_stop_ends_libvirtd_before_virtlogd(daemons, kills, monkeypatch, cache):

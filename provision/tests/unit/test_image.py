@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -15,13 +14,12 @@ from pathlib import Path
 import pytest
 from lab_builders import runs
 
-from overlaylab import image, image_process
+from overlaylab import boxes, image, image_process, paths, ssh_keys
 from overlaylab.commands.image import describe
 from overlaylab.errors import UserError
 
-PUBLIC = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIM55grtUy1c89NpybRHZzAV5qv"
 MANIFEST = {
-    "format": 1,
+    "format": 2,
     "system": "debian",
     "key": "5d67d1a1bfcd",
     "box": {"file": "overlaylab.box", "sha256": "b941c8", "bytes": 293_000_000},
@@ -31,7 +29,6 @@ MANIFEST = {
     "git_commit": None,
     "os": "Debian GNU/Linux 12 (bookworm)",
     "kernel": "6.1.0-56-cloud-amd64",
-    "host_key": "ssh-ed25519 AAAA",
     "modules": ["sch_netem", "vxlan"],
     "tools": {"tc": "tc utility, iproute2-6.1.0", "iperf3": "iperf 3.12"},
     "packages": {"iperf3": "3.12-1"},
@@ -40,14 +37,11 @@ MANIFEST = {
 
 @pytest.fixture
 def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of packer/, and a cache with a key in it."""
+    """A copy of packer/, and a cache folder that is this test's own."""
     copy = tmp_path / "packer"
     shutil.copytree(image.PACKER, copy)
     monkeypatch.setattr(image, "PACKER", copy)
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "cache" / "ssh").mkdir(parents=True)
-    (tmp_path / "cache" / "ssh" / "id_ed25519").write_text("private")
-    (tmp_path / "cache" / "ssh" / "id_ed25519.pub").write_text(f"{PUBLIC} somebody@somewhere\n")
     return copy
 
 
@@ -62,6 +56,7 @@ def test_key_is_a_digest_and_stays(definition: Path) -> None:
     [
         "lab.pkr.hcl",
         "box.rb",
+        "scripts/keys.sh",
         "scripts/services.sh",
         "scripts/test.sh",
         "systems/debian.pkrvars.hcl",
@@ -91,13 +86,86 @@ def test_key_changes_when_content_moves_between_files(definition: Path) -> None:
     assert image.image_key("debian") != before
 
 
-def test_key_changes_with_the_public_key_but_not_with_its_comment(definition: Path) -> None:
-    public = image.public_key_file(image.ensure_key())
-    before = image.image_key("debian")
-    public.write_text(f"{PUBLIC} somebody else\n")
-    assert image.image_key("debian") == before
-    public.write_text(f"{PUBLIC}XX somebody@somewhere\n")
-    assert image.image_key("debian") != before
+def test_two_users_with_keys_of_their_own_ask_for_the_same_image(
+    definition: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+    for user in ("one", "two"):
+        monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / user))
+        found[ssh_keys.public(ssh_keys.ensure())] = image.image_key("debian")
+    assert len(found) == 2
+    assert len(set(found.values())) == 1
+
+
+def test_whose_image_it_is_needs_no_key_to_tell(definition: Path) -> None:
+    image.image_key("debian")
+    assert not (paths.cache() / "ssh").exists()
+
+
+def fake_build(monkeypatch: pytest.MonkeyPatch, disk) -> list[tuple[list[str], dict[str, str]]]:
+    """Builds without their programs; disk(private key file, public key) is what the box's disk holds. The calls."""
+    calls: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(argv, log, environment, **_) -> None:
+        calls.append((list(argv), dict(environment)))
+        if argv[0] != "packer":
+            return
+        given = dict(word.split("=", 1) for word in argv if "=" in word and not word.startswith("-"))
+        out = Path(given["output_directory"])
+        out.mkdir()
+        content = disk(Path(given["private_key_file"]), given["public_key"])
+        boxes.write_box({"metadata.json": b"{}", "box.img": content}, out / "overlaylab.box")
+        (out / "report.json").write_text("{}")
+
+    monkeypatch.setattr(image, "_preflight", lambda system: None)
+    monkeypatch.setattr(image.host, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(image.image_process, "run", run)
+    return calls
+
+
+@pytest.mark.parametrize(
+    ("left", "seen"),
+    [("private", "a private key"), ("public", "Packer's key"), ("both", "a private key and Packer's key")],
+)
+def test_an_image_with_a_key_anywhere_on_its_disk_is_refused(
+    definition: Path, monkeypatch: pytest.MonkeyPatch, left: str, seen: str
+) -> None:
+    def disk(key: Path, public: str) -> bytes:
+        found = {"private": key.read_bytes(), "public": public.encode()}
+        return b"before" + (found.get(left) or b"".join(found.values())) + b"after"
+
+    fake_build(monkeypatch, disk)
+    with pytest.raises(UserError) as wrong:
+        image.build("debian")
+    assert (wrong.value.where, wrong.value.seen) == ("image:build, keys", seen)
+    assert image.manifest("debian") is None
+
+
+def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
+    definition: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What makes the base is told of no key, Packer of one that nobody has after the build."""
+    pairs: list[tuple[str, str]] = []
+
+    def disk(key: Path, public: str) -> bytes:
+        asked = subprocess.run(["ssh-keygen", "-y", "-f", key], check=True, text=True, capture_output=True)
+        pairs.append((public, " ".join(asked.stdout.split()[:2])))
+        return b"a disk without keys"
+
+    calls = fake_build(monkeypatch, disk)
+    own = ssh_keys.ensure()
+    image.build("debian")
+    base, _ = calls
+    assert base[0][2:] == [base[0][2]] and base[0][2].endswith("/base")
+    assert pairs[0][0] == pairs[0][1] != ssh_keys.public(own)
+    told = json.dumps(calls)
+    assert str(own) not in told and ssh_keys.public(own) not in told
+    assert "PRIVATE" not in told
+    assert sorted(path.name for path in image.folder("debian").iterdir()) == [
+        "manifest.json",
+        "overlaylab.box",
+    ]
+    assert not list(image.folder("debian").parent.glob(".building-*"))
 
 
 def test_key_ignores_what_does_not_go_in(definition: Path) -> None:
@@ -197,26 +265,12 @@ def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pyt
     assert image.manifest("debian") == MANIFEST
 
 
-def test_ensure_key_makes_a_private_key_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path))
-    key = image.ensure_key()
-    assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
-    public = image.public_key_file(key).read_text()
-    assert public.startswith("ssh-ed25519 ")
-    image.public_key_file(key).unlink()
-    content = key.read_bytes()
-    assert image.ensure_key().read_bytes() == content
-    assert image.public_key_file(key).read_text().split()[:2] == public.split()[:2]
-
-
 def test_description_of_a_manifest() -> None:
     assert describe(MANIFEST, "/cache/overlaylab.box").splitlines() == [
         "box       /cache/overlaylab.box (293 MB)",
         "sha256    b941c8",
         "system    Debian GNU/Linux 12 (bookworm), kernel 6.1.0-56-cloud-amd64, 1 packages",
         "built     2026-11-20T13:39:14+00:00 in 100 s with tcg, commit unknown",
-        "host key  ssh-ed25519 AAAA",
         "tested    2 kernel modules, 2 tools: iperf3, tc",
     ]
 
@@ -322,7 +376,7 @@ def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
         other.wait()
 
 
-def _wait_for(condition, seconds: float = 10.0) -> None:
+def _wait_for(condition, seconds: float = 60.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "did not happen in time"

@@ -7,7 +7,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, cluster, host, image, overlays, shaping_scripts, vagrant
+from overlaylab import ansible, cluster, host, image, overlays, shaping_scripts, ssh_keys, vagrant
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
@@ -153,7 +153,6 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
     def build(image_key: str = "0123456789abcdef", accelerator: str = "tcg", **options) -> Libvirt:
         monkeypatch.setattr(host, "accelerator", lambda: accelerator)
         monkeypatch.setattr(image, "image_key", lambda system: image_key)
-        monkeypatch.setattr(image, "ensure_key", lambda: own_cache / "ssh" / "id_ed25519")
         provider = Libvirt(cluster.load_cluster("pair"), lambda text: None, **options)
         provider.folder.mkdir(parents=True, exist_ok=True)
         write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
@@ -393,7 +392,7 @@ async def test_up_reverts_nodes_that_are_there(make, hypervisor) -> None:
     assert [line.split()[0] for line in hypervisor.log] == ["snapshot-revert"] * 2 + ["resume"] * 2
 
 
-@pytest.mark.parametrize("how", ["another image", "one node", "no clean state"])
+@pytest.mark.parametrize("how", ["another image", "another SSH key", "one node", "no clean state"])
 async def test_up_makes_nodes_anew_where_they_are_not_what_was_asked_for(
     make, hypervisor, monkeypatch, how
 ) -> None:
@@ -401,6 +400,9 @@ async def test_up_makes_nodes_anew_where_they_are_not_what_was_asked_for(
     ready(provider, hypervisor)
     if how == "another image":
         provider = make(image_key="another")
+    elif how == "another SSH key":
+        ssh_keys.make(ssh_keys.ensure())  # the nodes let in the one that they were made with
+        provider = make()
     elif how == "one node":
         del hypervisor.domains[NODES[1]]
     else:

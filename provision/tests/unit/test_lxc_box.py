@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,31 @@ def test_a_box_of_other_inputs_is_not_the_box(definition) -> None:
     assert lxc_box.build() == folder / "overlaylab-lxc.box"  # asks nobody for anything
     (definition / "config").write_text("")
     assert not lxc_box.is_built()
+
+
+def test_the_shared_root_is_named_by_what_is_in_it(definition, monkeypatch, tmp_path) -> None:
+    """Images of the same key hold the packages of the day that each was built on, and two users may share LXC."""
+    monkeypatch.setattr(lxc_box.boxes, "extract_disk", lambda box, into: into / "box.img")
+    monkeypatch.setattr(lxc_box.image_process, "run", lambda argv, *_, **__: None)
+    monkeypatch.setattr(lxc_box, "_partitions", lambda disk: table({"start": 2048, "type": "83", "size": 1}))
+    names = []
+    for day in (b"monday", b"monday", b"tuesday"):
+        work, folder = tmp_path / f"work{len(names)}", tmp_path / f"image{len(names)}"
+        work.mkdir()
+        folder.mkdir()
+        (work / "box.img").write_bytes(b"")
+
+        def pack(argv, why, day=day):
+            Path(argv[-1]).write_bytes(day)
+            return subprocess.CompletedProcess(argv, 0)
+
+        monkeypatch.setattr(lxc_box, "run_as_root", pack)
+        lxc_box._build_in(work, folder, "debian")
+        with tarfile.open(folder / "overlaylab-lxc.box") as box:
+            metadata = json.load(box.extractfile("./metadata.json"))
+        names.append(metadata["template-opts"]["--image"])
+    assert names[0] == names[1] != names[2]
+    assert {name.rpartition("-")[0] for name in names} == {lxc_box.name()}
 
 
 def table(*partitions: dict, **more) -> dict:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_packages, host_services
+from overlaylab import host_packages, host_root, host_services
 from overlaylab.errors import UserError
 from overlaylab.host_modules import Modules
 from overlaylab.providers import lxc_host
@@ -29,6 +29,7 @@ def root(monkeypatch, own_cache):
         return subprocess.CompletedProcess(argv, root.code, answer if capture else None)
 
     monkeypatch.setattr(lxc_host, "run_as_root", run)
+    monkeypatch.setattr(host_root, "run_as_root", run)
     return root
 
 
@@ -165,6 +166,46 @@ def test_a_survey_tells_whose_a_container_is(own_cache) -> None:
     assert wrong.value.seen == Path("/home/jane doe/cache/vagrant.d/boxes/a/0/lxc/rootfs.tar.gz")
 
 
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBbt5OIZOtue0R0K1mGhSK+GYJrVp9DIzAeIk6gkqZqQ"
+
+
+def test_freezing_tells_each_nodes_own_host_key(root) -> None:
+    root.answers["freeze"] = f"host-key {NAMES[0]} {KEY}\nsomething else\nhost-key {NAMES[1]} {KEY}X root@a\n"
+    assert lxc_host.freeze(NAMES) == {NAMES[0]: KEY, NAMES[1]: f"{KEY}X"}
+    assert root.calls == [["freeze", *NAMES]]
+
+
+def test_a_node_without_a_host_key_is_named(root) -> None:
+    root.answers["freeze"] = f"host-key {NAMES[0]} {KEY}\n"
+    with pytest.raises(UserError, match=f"container {NAMES[1]}: must have made its SSH host key"):
+        lxc_host.freeze(NAMES)
+
+
+def test_host_keys_are_read_from_what_is_frozen_and_through_no_link(tmp_path, monkeypatch) -> None:
+    """lxc_host.sh itself, on stand-ins for LXC's commands."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, does in (("lxc-config", f"echo {tmp_path}"), ("lxc-stop", ":"), ("lxc-start", ":")):
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    for name in ("tried-node1", "tried-node2"):
+        (tmp_path / name / "provisioned").mkdir(parents=True)
+        (tmp_path / name / "upper" / "etc" / "ssh").mkdir(parents=True)
+    shown = tmp_path / "tried-node1" / "upper" / "etc" / "ssh" / "ssh_host_ed25519_key.pub"
+    shown.write_text(f"{KEY}\n")
+    (tmp_path / "secret").write_text("of the host\n")
+    (tmp_path / "tried-node2/upper/etc/ssh/ssh_host_ed25519_key.pub").symlink_to(tmp_path / "secret")
+    for _ in range(2):  # may be repeated
+        done = subprocess.run(
+            ["sh", str(lxc_host.SCRIPT), "freeze", "tried-node1", "tried-node2"],
+            check=True, text=True, capture_output=True,
+        )  # fmt: skip
+        assert done.stdout == f"host-key tried-node1 {KEY}\n"
+    assert (tmp_path / "tried-node1" / "frozen").exists()
+    assert list((tmp_path / "tried-node1" / "upper").iterdir()) == []
+
+
 def test_nothing_is_removed_where_a_container_is_somebody_elses(root, monkeypatch) -> None:
     monkeypatch.setattr(lxc_host, "processes", dict)
     root.answers["survey"] = (
@@ -203,7 +244,7 @@ def test_makers_that_outlived_vagrant_are_ended_before_their_containers(root, mo
     lxc_host.remove(NAMES, "ovlab-u-pair")
     assert root.calls == [
         ["survey"],
-        ["kill", "-KILL", "10", "11", "12", "13"],
+        ["sh", "-c", 'kill -s "$@"', "kill", "KILL", "10", "11", "12", "13"],
         ["remove", "ovlab-mgmt", "ovlab-u-pair", *NAMES],
     ]
 

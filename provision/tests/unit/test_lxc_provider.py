@@ -9,7 +9,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes, failed
 
-from overlaylab import ansible, cluster, host, image, lxc_box, shaping_scripts
+from overlaylab import ansible, cluster, host, image, lxc_box, shaping_scripts, ssh_keys
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
 from overlaylab.model import Variant
@@ -19,6 +19,10 @@ from overlaylab.providers.lxc_host import Container
 
 HOST, FASTDP = Variant("host"), Variant("weave", "fastdp")
 NAMES = ["overlaylab-pair-node1", "overlaylab-pair-node2"]
+HOST_KEYS = {
+    NAMES[0]: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBbt5OIZOtue0R0K1mGhSK+GYJrVp9DIzAeIk6gkqZqQ",
+    NAMES[1]: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBkVF0oI0cHzqLK/0OJSXE6XqZ9aFH32A74eKZprgHFN",
+}
 
 
 @dataclass
@@ -46,12 +50,13 @@ class Machine:
         monkeypatch.setattr(lxc_host, "load_modules", self._load)
         monkeypatch.setattr(lxc_host, "LXCPATH", folder)
 
-    def _do(self, verb: str, *given) -> None:
+    def _do(self, verb: str, *given) -> dict[str, str] | None:
         self.log.append((verb, *given))
         if verb in ("freeze", "start"):
             self.running |= set(given[0])
         elif verb in ("stop", "remove"):
             self.running -= set(given[0])
+        return HOST_KEYS if verb == "freeze" else None
 
     def _load(self, names) -> dict[str, str]:
         self.log.append(("load_modules", *names))
@@ -88,8 +93,6 @@ def make(monkeypatch, own_cache, machine, vagrants):
     """make(…): the cluster pair; its nodes answer at once, in their clean state."""
     said: list[str] = []
     monkeypatch.setattr(image, "image_key", lambda system: "0123456789abcdef")
-    monkeypatch.setattr(image, "ensure_key", lambda: own_cache / "ssh" / "id_ed25519")
-    monkeypatch.setattr(image, "manifest", lambda system: None)
     monkeypatch.setattr(lxc_box, "build", lambda system: own_cache / "overlaylab-lxc.box")
     monkeypatch.setattr(host, "preflight", lambda **_: None)
     monkeypatch.setattr(
@@ -106,8 +109,6 @@ def make(monkeypatch, own_cache, machine, vagrants):
     }  # fmt: skip
 
     def build(**options) -> Lxc:
-        (own_cache / "ssh").mkdir(parents=True, exist_ok=True)
-        (own_cache / "ssh" / "id_ed25519").touch()
         provider = Lxc(cluster.load_cluster("pair"), said.append, **options)
         monkeypatch.setattr("overlaylab.providers.noted.Nodes", lambda found: FakeNodes(found, dict(answers)))
         provider.said = said  # type: ignore[attr-defined]
@@ -197,7 +198,17 @@ async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants
     assert (provider.inventory.provider, node.ssh_host, str(node.underlay_address)) == (
         "lxc", "192.168.79.12", "192.168.77.12/24",
     )  # fmt: skip
+    assert [node.host_key for node in provider.inventory.nodes] == list(HOST_KEYS.values())
     assert await provider.status() == {"node1": "running", "node2": "running"}
+
+
+async def test_nodes_that_let_another_key_in_are_made_anew(make, machine) -> None:
+    made(make(), machine, *NAMES)
+    ssh_keys.make(ssh_keys.ensure())
+    provider = make()
+    await provider.up()
+    assert "remove" in machine.verbs and machine.verbs[-1] == "freeze"
+    assert "for another SSH key" in provider.said[0]
 
 
 async def test_addresses_of_other_clusters_stay_theirs(make, machine, vagrants, tmp_path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import asyncssh
 import pytest
 
+from overlaylab import ssh
 from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, InventoryNode
 from overlaylab.ssh import Node, Nodes
@@ -329,6 +330,28 @@ async def test_another_host_key_is_refused_at_once(spec: InventoryNode) -> None:
     with pytest.raises(NodeError, match=r"node1: the host key of 127\.0\.0\.1 is not the one expected"):
         await Node(replace(spec, host_key=" ".join(other.split()[:2]))).connect(timeout=30)
     assert time.monotonic() - started < 10
+
+
+async def test_nodes_are_pinned_to_the_keys_that_they_show(sshd: Sshd, spec: InventoryNode) -> None:
+    second = Sshd()
+    await second.start()
+    try:
+        other = replace(spec, name="node2", ssh_port=second.port)
+        pinned = await ssh.pin([replace(spec, host_key=None), replace(other, host_key=None)])
+    finally:
+        await second.stop()
+    assert pinned[0] == spec
+    assert pinned[1].name == "node2"
+    assert pinned[1].host_key == " ".join(second.key.export_public_key().decode().split()[:2])
+    assert pinned[1].host_key != spec.host_key
+
+
+async def test_a_node_that_shows_no_key_is_named_with_its_address(sshd: Sshd, spec: InventoryNode) -> None:
+    await sshd.stop()
+    with pytest.raises(
+        NodeError, match=rf"node1: 127\.0\.0\.1:{spec.ssh_port} does not tell its host key \(.+\)"
+    ):
+        await ssh.pin([spec])
 
 
 async def test_a_host_that_known_hosts_does_not_know_is_refused(

@@ -9,6 +9,7 @@ import pytest
 from overlaylab import (
     host_access,
     host_packages,
+    host_userns,
     paths,
     viewer_database,
     viewer_modules,
@@ -57,7 +58,8 @@ def test_no_screen_is_a_mistake_that_names_the_report():
 def namespaces(monkeypatch, tmp_path):
     """namespaces(words) makes that what unshare fails with; "" lets it pass. Sysctls are as namespaces.sysctls says."""
     sysctls: dict[str, str] = {}
-    monkeypatch.setattr(viewer_start, "_sysctl", sysctls.get)
+    monkeypatch.setattr(host_userns, "settings", lambda: sysctls)
+    monkeypatch.setattr(host_userns, "PROFILES", tmp_path / "apparmor.d")
 
     def use(words: str) -> Path:
         unshare = tmp_path / "unshare"
@@ -75,14 +77,55 @@ def test_user_namespaces_are_enough_for_the_sandbox(namespaces):
 
 
 def test_without_them_the_setting_is_named_and_what_to_do(namespaces):
-    folder = namespaces("unshare: write failed /proc/self/uid_map: Operation not permitted")
-    namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
+    folder = namespaces("unshare: unshare failed: Operation not permitted")
+    namespaces.sysctls["kernel.unprivileged_userns_clone"] = "0"
     with pytest.raises(UserError) as error:
         viewer_start.check_sandbox(OWN, Runtime("current", "1", folder))
     assert error.value.seen == (
-        "operator may not make user namespaces: kernel.apparmor_restrict_unprivileged_userns is 1"
+        "operator may not make user namespaces: kernel.unprivileged_userns_clone is 0"
     )
-    assert f"sudo chmod 4755 {folder}/chrome-sandbox" in error.value.fix
+    helper = f"{folder}/chrome-sandbox"
+    assert error.value.fix == (
+        f"Give the sandbox its helper: sudo chown root:root {helper} && sudo chmod 4755 {helper}. Or: Allow it on this "
+        "machine: printf '%s\\n' kernel.unprivileged_userns_clone=1 | sudo tee /etc/sysctl.d/60-overlaylab.conf && "
+        "sudo sysctl --load /etc/sysctl.d/60-overlaylab.conf"
+    )
+
+
+@pytest.mark.parametrize(
+    ("label", "allowed"),
+    [
+        ("unconfined\\0", False),
+        ("overlaylab-electron (unconfined)\\n", True),
+        ("docker-default (enforce)\\n", True),
+    ],
+)
+def test_where_apparmor_decides_the_program_itself_is_asked_for_its_profile(namespaces, label, allowed):
+    folder = namespaces("")  # unshare has a profile of its own
+    namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
+    (folder / "electron").write_text(f'#!/bin/sh\n[ "$ELECTRON_RUN_AS_NODE$1" = 1-p ] && printf "{label}"\n')
+    (folder / "electron").chmod(0o755)
+    problem = "operator may not make user namespaces: kernel.apparmor_restrict_unprivileged_userns is 1"
+    assert viewer_start.sandbox_problem(OWN, folder) == (None if allowed else problem)
+
+
+def test_before_electron_is_there_its_profile_is_looked_for(namespaces):
+    folder = namespaces("")
+    namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
+    assert "apparmor_restrict" in viewer_start.sandbox_problem(OWN, folder)
+    (folder / "apparmor.d").mkdir()
+    (folder / "apparmor.d/overlaylab-electron").touch()
+    assert viewer_start.sandbox_problem(OWN, folder) is None
+
+
+def test_apparmors_refusal_takes_a_profile_for_electron_alone(namespaces, monkeypatch):
+    namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
+    advice = viewer_start.sandbox_advice(Path("/var/tmp/overlaylab-mona/electron/38.1.0"))
+    assert (
+        """'profile overlaylab-electron "/var/tmp/overlaylab-mona/electron/*/electron" flags=(unconfined) {'"""
+        in advice
+    )
+    assert "sysctl" not in advice
 
 
 def test_without_a_setting_the_systems_own_words_are_told(namespaces):

@@ -10,7 +10,7 @@ from lab_builders import inventory
 from lab_fakes import FakeNodes
 from lab_virtualbox import NODES, FakeVagrant, Hypervisor, install
 
-from overlaylab import ansible, cluster, cpu, host, image, overlays, virtualbox_box
+from overlaylab import ansible, cluster, cpu, host, image, overlays, ssh, virtualbox_box
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import load_inventory, write_inventory
 from overlaylab.model import Variant
@@ -32,6 +32,17 @@ def playbooks(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     return called
 
 
+HOST_KEYS = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBbt5OIZOtue0R0K1mGhSK+GYJrVp9DIzAeIk6gkqZqQ",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBkVF0oI0cHzqLK/0OJSXE6XqZ9aFH32A74eKZprgHFN",
+)
+
+
+async def pin(nodes):
+    """Each node shows a key of its own."""
+    return tuple(replace(node, host_key=key) for node, key in zip(nodes, HOST_KEYS, strict=True))
+
+
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
     """make(image=…, …): the cluster pair on nodes that answer, with that image."""
@@ -40,9 +51,8 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
         monkeypatch.setattr(host, "accelerator", lambda: pytest.fail("KVM is not asked for"))
         monkeypatch.setattr(host, "preflight", lambda **_: None)
         monkeypatch.setattr(image, "image_key", lambda system="debian": image_key)
-        monkeypatch.setattr(image, "ensure_key", lambda: own_cache / "ssh" / "id_ed25519")
         monkeypatch.setattr(image, "build", lambda system: own_cache)
-        monkeypatch.setattr(image, "manifest", lambda system: {"host_key": "ssh-ed25519 AAAA"})
+        monkeypatch.setattr(ssh, "pin", pin)
         monkeypatch.setattr(virtualbox_box, "build", lambda system: Path("/images/overlaylab-virtualbox.box"))
         provider = VirtualBox(cluster.load_cluster("pair"), lambda text: None, **options)
         provider.folder.mkdir(parents=True, exist_ok=True)
@@ -232,7 +242,9 @@ async def test_nodes_are_made_saved_and_noted(make, hypervisor, own_cache) -> No
         "up --no-destroy-on-error",
     ]
     assert await provider.kept() == {provider.clean_snapshot()}
-    assert load_inventory(provider.folder / "inventory.yml").provider == "virtualbox"
+    noted = load_inventory(provider.folder / "inventory.yml")
+    assert noted.provider == "virtualbox"
+    assert tuple(node.host_key for node in noted.nodes) == HOST_KEYS
     hypervisor.log.clear()
     await provider.up()
     assert provider.vagrant.log[3:] == []

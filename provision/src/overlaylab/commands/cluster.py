@@ -261,8 +261,9 @@ def _remove_traces(keep_cache: bool) -> None:
     if keep_cache:
         say(f"the cache folder {paths.cache()} stays")
         return
-    missing = host_packages.missing() if host_packages.uses_apt() else []
-    installed = [name for name in host_packages.names() if name not in missing]
+    groups = tuple(host_packages.OPTIONAL)
+    missing = host_packages.missing(groups) if host_packages.uses_apt() else []
+    installed = [name for name in host_packages.names(groups) if name not in missing]
     say(
         f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}"
     )
@@ -275,10 +276,10 @@ def _remove_traces(keep_cache: bool) -> None:
 @cluster_option
 def validate(cluster: str) -> None:
     """Let Vagrant check the Vagrantfile with this cluster, for libvirt and for VirtualBox's block alike."""
-    from overlaylab import image
+    from overlaylab import ssh_keys
     from overlaylab.vagrant import Vagrant
 
     host.ensure()
     clusters.load_cluster(cluster)
-    vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=image.ensure_key())
+    vagrant = Vagrant(cluster, box="overlaylab/unused", accelerator="tcg", key=ssh_keys.ensure())
     print(asyncio.run(vagrant("validate")).strip())

@@ -61,7 +61,6 @@ def describe(manifest: dict, box: str) -> str:
         "system": f"{manifest['os']}, kernel {manifest['kernel']}, {len(manifest['packages'])} packages",
         "built": f"{manifest['built_at']} in {manifest['build_seconds']:.0f} s with {manifest['accelerator']}, "
         f"commit {manifest['git_commit'] or 'unknown'}",
-        "host key": manifest["host_key"],
         "tested": f"{len(manifest['modules'])} kernel modules, {len(tools)} tools: {', '.join(sorted(tools))}",
     }
     return "\n".join(f"{name:<9} {value}" for name, value in lines.items())

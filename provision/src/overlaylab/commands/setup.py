@@ -17,9 +17,9 @@ _TESTED = (host_packages.CONTAINERS, host_packages.VIEWER, host_packages.SCREENL
 def command(tests: bool) -> None:
     """Make this machine ready for the lab. Says what it does before it uses sudo."""
     host.ensure(groups=_TESTED if tests else ())
-    from overlaylab import image  # Lazily: nothing else here needs it.
+    from overlaylab import ssh_keys  # Lazily: nothing else here needs it.
 
-    image.ensure_key()
+    ssh_keys.ensure()
     say(
         f"this machine is ready (libvirt answers, cache folder {paths.cache()}); `./task doctor` says what it can do"
     )

@@ -12,10 +12,10 @@ import contextlib
 import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from overlaylab import host, image, lock, lxc_box, overlays, paths
+from overlaylab import host, image, lock, lxc_box, overlays, paths, ssh_keys
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import Inventory, InventoryNode, write_inventory
@@ -101,8 +101,10 @@ class Lxc(NotedNodes):
         }
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
         held = [[*limit.settings] for limit in self.limits.values()]
+        # The public key too: nodes let in the one that they were made with.
+        public = ssh_keys.public(ssh_keys.ensure())
         self.key = lxc_config.short_digest(
-            json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile]), 12
+            json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile, public]), 12
         )
         self.folder = state_folder(spec.name)
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
@@ -171,7 +173,7 @@ class Lxc(NotedNodes):
                 self.say(f"the nodes do not come back ({error}): they are made anew")
         elif self._state():
             self.say(
-                f"the nodes of {self.cluster} were made from another image or cluster file, or half made"
+                f"the nodes of {self.cluster} were made from another image or cluster file, for another SSH key, or half made"
             )
         if self._state():
             await self.remove_nodes()
@@ -213,7 +215,7 @@ class Lxc(NotedNodes):
             self.cluster,
             box=f"overlaylab/lxc-{lxc_box.name(self.system)}",
             accelerator=self.accelerator,
-            key=image.ensure_key(),
+            key=ssh_keys.ensure(),
             provider="lxc",
             folder=self.folder,
         )
@@ -225,9 +227,9 @@ class Lxc(NotedNodes):
         with step("vagrant-up-lxc", f"bringing up {names} with Vagrant, which calls LXC as root", 20):
             # One after the other: at once they race for Vagrant's leases of forwarded ports.
             await vagrant("up", "--no-parallel", "--no-destroy-on-error")
-        self._write_inventory()
         started = time.monotonic()
-        await asyncio.to_thread(lxc_host.freeze, list(self.containers.values()))
+        host_keys = await asyncio.to_thread(lxc_host.freeze, list(self.containers.values()))
+        self._write_inventory(host_keys)
         await self._settle(self.nodes.values(), started)
         self._note(**self._state(), facts=await self._facts())
 
@@ -236,8 +238,9 @@ class Lxc(NotedNodes):
         new.write_text(json.dumps(state, indent=1) + "\n")
         new.replace(self.folder / "state.json")
 
-    def _write_inventory(self) -> None:
-        key, host_key = image.ensure_key(), (image.manifest(self.system) or {}).get("host_key")
+    def _write_inventory(self, host_keys: Mapping[str, str]) -> None:
+        """host_keys: {container: the public key that its sshd shows}."""
+        key = ssh_keys.ensure()
         made = self._state()["containers"]
         nodes = tuple(
             InventoryNode(
@@ -246,7 +249,7 @@ class Lxc(NotedNodes):
                 ssh_port=22,
                 ssh_user="lab",
                 ssh_key=key,
-                host_key=host_key,
+                host_key=host_keys[self.containers[node.name]],
                 underlay_interface="eth1",
                 underlay_address=node.underlay_address,
                 zone=node.zone,

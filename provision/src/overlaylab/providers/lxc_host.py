@@ -15,7 +15,7 @@ from pathlib import Path
 from overlaylab import host_packages, host_services, paths, routes
 from overlaylab.errors import UserError
 from overlaylab.host_modules import read_modules
-from overlaylab.host_root import run_as_root
+from overlaylab.host_root import end_as_root, run_as_root
 from overlaylab.progress import say
 from overlaylab.providers.lxc_config import (
     FIRST_NODE,
@@ -160,9 +160,31 @@ def cpu_seconds(name: str, groups: Path = Path("/sys/fs/cgroup")) -> float | Non
     return None
 
 
-def freeze(names: Sequence[str]) -> None:
-    """Make what the containers are now their clean state, and start them in it."""
-    _root("freeze", *names, why=f"starting {', '.join(names)} in the clean state")
+def freeze(names: Sequence[str]) -> dict[str, str]:
+    """Make what the containers are now their clean state, and start them in it; {container: its host key}.
+
+    The keys, ``ssh-ed25519 AAAA…``, are read from the containers' disks: nothing on a network has a say in them.
+    """
+    why = f"starting {', '.join(names)} in the clean state"
+    return parse_host_keys(_root("freeze", *names, why=why, capture=True), names)
+
+
+def parse_host_keys(text: str, names: Sequence[str]) -> dict[str, str]:
+    """From ``host-key NAME TYPE KEY`` of lxc_host.sh, a line a container. UserError where one has none."""
+    lines = [line.split() for line in text.splitlines()]
+    found = {
+        words[1]: " ".join(words[2:4]) for words in lines if words[:1] == ["host-key"] and len(words) > 3
+    }
+    for name in names:
+        if name not in found:
+            raise UserError(
+                f"container {name}",
+                "must have made its SSH host key at its first start",
+                seen="none on its disk",
+                fix="Type the command again, which makes it anew; if that ends alike, look at `systemctl status "
+                f"overlaylab-keys` in `lxc-attach --name {name}`",
+            )
+    return found
 
 
 def start(names: Sequence[str]) -> None:
@@ -184,9 +206,7 @@ def remove(names: Sequence[str], underlay: str) -> None:
     refuse_foreign(names, survey())
     makers = stale_processes(names, processes())
     if makers:
-        run_as_root(
-            ["kill", "-KILL", *map(str, makers)], f"ending what still makes {', '.join(names)}",
-        )  # fmt: skip
+        end_as_root(makers, f"ending what still makes {', '.join(names)}", "KILL")
     _root("remove", MANAGEMENT, underlay, *names, why=f"removing {', '.join(names)} and {underlay}")
 
 

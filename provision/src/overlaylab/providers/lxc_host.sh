@@ -4,7 +4,8 @@
 #
 #   survey                                              prints NAME ADDRESS BOX of every container of the lab
 #   bridges MANAGEMENT ADDRESS/LENGTH UNDERLAY MTU [HOST MAC]...
-#   freeze NAME...                                      what is changed from now on does not outlive a start
+#   freeze NAME...                                      what is changed from now on does not outlive a start;
+#                                                       prints "host-key NAME KEY" of each
 #   start NAME...                                       kills what runs, starts anew
 #   stop NAME...
 #   remove MANAGEMENT UNDERLAY NAME...                  containers, bridges, shared files that nobody needs
@@ -48,7 +49,8 @@ kill_container() {
     timeout 20 lxc-stop --kill --name "$1" 2>/dev/null
     find /sys/fs/cgroup -type d \( -name "lxc.payload.$1" -o -name "lxc.payload.$1-[0-9]*" \) 2>/dev/null |
         while read -r group; do
-            find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u | xargs -r kill -KILL 2>/dev/null
+            find "$group" -name cgroup.procs -exec cat {} + 2>/dev/null | sort -u |
+                while read -r pid; do kill -KILL "$pid" 2>/dev/null; done
         done
     return 0
 }
@@ -91,6 +93,9 @@ case $verb in
             if [ ! -e frozen ]; then
                 rm -rf work provisioned && mv upper provisioned && mkdir upper && : >frozen || exit 1
             fi
+            key=provisioned/etc/ssh/ssh_host_ed25519_key.pub
+            # Within the container a link means another file.
+            if [ -f $key ] && [ ! -h $key ]; then echo "host-key $name $(cat $key)"; fi
         done
         start_all "$@"
         ;;

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from overlaylab import host, image, overlays, paths
+from overlaylab import host, image, overlays, paths, ssh, ssh_keys
 from overlaylab.cluster import ClusterSpec
 from overlaylab.errors import NodeError
 from overlaylab.inventory import Inventory, write_inventory
@@ -71,7 +71,9 @@ class SnapshotVMs(NotedNodes, ABC):
         self.accelerator = accelerator
         self.image = image.image_key(system)
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
-        self.key = digest(self.image, spec.digest, accelerator, vagrantfile, *made_of)
+        key = ssh_keys.ensure()
+        # The public key too: nodes let in the one that they were made with.
+        self.key = digest(self.image, spec.digest, accelerator, vagrantfile, ssh_keys.public(key), *made_of)
         self.folder = folder
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
         """Names of the nodes' machines, as the hypervisor knows them, in the nodes' order."""
@@ -79,7 +81,7 @@ class SnapshotVMs(NotedNodes, ABC):
             spec.name,
             box=box,
             accelerator=accelerator,
-            key=image.ensure_key(),
+            key=key,
             provider=self.name,
             folder=folder,
         )
@@ -184,7 +186,9 @@ class SnapshotVMs(NotedNodes, ABC):
         await self.refuse_foreign(made)
         state = read_json(self.folder / "state.json")
         if made and (state.get("key") != self.key or len(made) < len(self.machines)):
-            self.say(f"the nodes of {self.cluster} were made from another image, cluster file or accelerator")
+            self.say(
+                f"the nodes of {self.cluster} were made from another image, cluster file or accelerator, or for another SSH key"
+            )
             with step("vagrant-destroy", "removing them", 8):
                 await self.remove_nodes()
             made = []
@@ -212,12 +216,12 @@ class SnapshotVMs(NotedNodes, ABC):
             f"vagrant-up-{self.name}-{self.accelerator}", f"bringing up {names} with Vagrant", estimate
         ):
             await self.vagrant("up", "--no-destroy-on-error")
-        manifest = image.manifest(self.system) or {}
         found = await self.vagrant.nodes(
-            {node.name: (str(node.underlay_address), node.zone) for node in self.spec.nodes},
-            manifest.get("host_key"),
+            {node.name: (str(node.underlay_address), node.zone) for node in self.spec.nodes}
         )
-        write_inventory(self.folder / "inventory.yml", Inventory(self.cluster, self.name, found))
+        # Before the clean snapshot, which all others come from: the host keys are on the disks that it saves.
+        pinned = await ssh.pin(found)
+        write_inventory(self.folder / "inventory.yml", Inventory(self.cluster, self.name, pinned))
         self._nodes = None
         await self.take(self.clean_snapshot())
         (self.folder / "state.json").write_text(json.dumps({"key": self.key, "image": self.image}))

@@ -1,0 +1,214 @@
+"""./task before its toolchain is there: the one package that it may need, the lock, a disk that fills."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from overlaylab import host_apt, host_packages
+from overlaylab.paths import ROOT
+
+LIBRARY = ROOT / "provision/toolchain/packages.sh"
+TOOLS = ("sh", "stat", "cat", "sleep", "env", "grep", "tail", "paste", "sed", "printf")
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """An ordinary user's machine of scripts: machine(NAME="text") adds a program; machine.type(shell text) runs it."""
+
+    class Machine:
+        path = tmp_path / "bin"
+
+        def __call__(self, **programs):
+            for name, text in programs.items():
+                program = self.path / name.replace("_", "-")
+                program.write_text(f"#!/bin/sh\n{text}\n")
+                program.chmod(0o755)
+
+        def type(self, text="install_package python3-venv"):
+            script = f"""
+                set -eu
+                user=mona
+                fail() {{ printf 'overlaylab: %s\\n' "$*" >&2; exit 2; }}
+                apt_get() {{ $sudo apt-get "$@"; }}
+                . {LIBRARY}
+                apt_locks={tmp_path}/lock apt_wait=1
+                {text}"""
+            return subprocess.run(
+                [self.path / "sh", "-c", script], env={"PATH": str(self.path)}, text=True, capture_output=True,
+                stdin=subprocess.DEVNULL, check=False,
+            )  # fmt: skip
+
+        def calls(self):
+            return (tmp_path / "calls").read_text().splitlines()
+
+    there = Machine()
+    there.path.mkdir()
+    for name in TOOLS:
+        (there.path / name).symlink_to(shutil.which(name))
+    calls = tmp_path / "calls"
+    there(
+        id="echo 1000",
+        sudo=f'echo "sudo $*" >>{calls}; shift; exec "$@"',
+        true="exit 0",
+        apt_get=f'echo "$DEBIAN_FRONTEND apt-get $*" >>{calls}',
+    )
+    return there
+
+
+def test_apt_is_called_as_host_packages_calls_it(machine, monkeypatch):
+    done = machine.type()
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "overlaylab: installing the package python3-venv with apt-get (with sudo)\n"
+    called = []
+
+    def run(argv, why, **options):
+        called.append(argv)
+        return subprocess.CompletedProcess(argv, 0, stdout="", stderr="")
+
+    monkeypatch.setattr(host_packages, "run_as_root", run)
+    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(host_apt, "LOCKS", ())
+    host_packages.install(["python3-venv"])
+    expected = [" ".join(argv).replace("Timeout=300", "Timeout=1") for argv in called]
+    sudo = [call.removeprefix("sudo -n ") for call in machine.calls() if call.startswith("sudo -n env")]
+    assert sudo == expected
+
+
+def test_no_sudo_says_what_root_is_to_type(machine):
+    (machine.path / "sudo").unlink()
+    done = machine.type()
+    assert (done.returncode, done.stderr) == (
+        2,
+        "overlaylab: package python3-venv: must be installed by root, and there is no sudo (found: user mona). "
+        "Install sudo and let mona use it, or have root type: apt-get update && apt-get install "
+        "--no-install-recommends python3-venv; then type the command again\n",
+    )
+
+
+def test_sudo_that_would_ask_is_one_paragraph_before_anything_is_done(machine, tmp_path):
+    machine(sudo="echo 'sudo: a password is required' >&2; exit 1")
+    done = machine.type()
+    assert (done.returncode, done.stderr) == (
+        2,
+        "overlaylab: sudo: must not need a password where no terminal can ask for it (found: sudo: a password is "
+        "required). Type the command in a terminal once, or have root type: apt-get update && apt-get install "
+        "--no-install-recommends python3-venv; then type it again\n",
+    )
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_system_without_apt_is_told_what_is_missing(machine):
+    (machine.path / "apt-get").unlink()
+    done = machine.type()
+    assert done.returncode == 2
+    assert done.stderr.startswith(
+        "overlaylab: system: must be Debian or Ubuntu, or have Python's modules venv"
+    )
+
+
+def test_a_held_lock_is_waited_for_and_its_holder_is_named(machine, tmp_path):
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        done = machine.type()
+    name = Path("/proc/self/comm").read_text().strip()
+    holder = f"{name}, process {os.getpid()}"
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (
+        2,
+        [
+            f"overlaylab: packages are being installed by {holder}: waiting for it, 1 s at most",
+            f"overlaylab: apt: must not be in use by another program (found: {holder}, for 1 s). Wait until that "
+            "ends, then type the command again; nothing was changed",
+        ],
+    )
+    assert not [call for call in machine.calls() if "apt-get" in call]
+    assert machine.type().returncode == 0  # the file is still there, and nobody holds it
+
+
+def test_a_broken_source_does_not_stop_the_installation(machine):
+    machine(
+        apt_get='case "$*" in *update) echo "E: The repository x has no Release file." >&2; exit 100;; esac'
+    )
+    done = machine.type()
+    assert (done.returncode, "Release" in done.stderr) == (0, False)
+
+
+def test_where_the_installation_fails_too_the_broken_source_is_named(machine):
+    machine(
+        apt_get='case "$*" in *update) echo "E: The repository x has no Release file." >&2; exit 100;; esac\n'
+        'echo "Reading…"; echo "E: Unable to locate package python3-venv" >&2; exit 100'
+    )
+    done = machine.type()
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        "overlaylab: package python3-venv: must be installed once (found: E: The repository x has no Release file. | "
+        "E: Unable to locate package python3-venv). Check the network, and the package sources that are named, "
+        "then type the command again",
+    )
+
+
+def test_a_full_disk_is_told_from_a_broken_source(machine):
+    machine(apt_get='echo "E: Write error - write (28: No space left on device)" >&2; exit 100')
+    assert "Free some disk (apt-get clean, as root, removes downloaded packages)" in machine.type().stderr
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """./task with a Python whose venv is made by a script: checkout(text of its pip, words) types it."""
+    folder = tmp_path / "overlaylab"
+    (folder / "provision/toolchain").mkdir(parents=True)
+    shutil.copy(ROOT / "task", folder)
+    (folder / "provision/toolchain/requirements.txt").write_text("x==1\n")
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "python3").write_text(
+        '#!/bin/sh\n[ "$1 $2" = "-m venv" ] || exit 0\n'
+        f'mkdir -p "$3/bin" && cp {programs}/pip "$3/bin/python" && echo made >>{tmp_path}/made\n'
+    )
+    (programs / "python3").chmod(0o755)
+
+    def begin(pip):
+        (programs / "pip").write_text(f"#!/bin/sh\n{pip}\n")
+        (programs / "pip").chmod(0o755)
+        return subprocess.Popen(
+            [folder / "task", "--with-tools", "echo", "ready"],
+            env={"PATH": f"{programs}:/usr/bin:/bin", "OVERLAYLAB_CACHE": str(tmp_path / "cache")},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    return begin
+
+
+def test_a_disk_that_fills_leaves_nothing_and_says_what_to_free(checkout, tmp_path):
+    out, err = checkout("echo 'OSError: [Errno 28] No space left on device' >&2; exit 1").communicate()
+    assert (out, [path.name for path in (tmp_path / "cache/toolchain").iterdir()]) == ("", [".lock"])
+    assert err.splitlines()[-1].startswith(
+        f"overlaylab: disk below {tmp_path}/cache: must have room for the toolchain, some 1.2 GB (found: "
+    )
+    assert checkout("exit 0").communicate()[0] == "ready\n"
+
+
+def test_a_call_that_was_killed_stands_in_nobodys_way(checkout, tmp_path):
+    first = checkout("touch $TMPDIR/begun; exec sleep 0.5")
+    while not list((tmp_path / "cache").glob("toolchain/*.tmp/begun")):
+        assert first.poll() is None
+        time.sleep(0.02)
+    first.kill()
+    out, err = checkout("exit 0").communicate()
+    first.communicate()
+    # Its pip lives on for half a second, and holds the lock as long.
+    assert (out, err.splitlines()[0]) == (
+        "ready\n",
+        "overlaylab: another ./task is installing the toolchain: waiting for it",
+    )
+    assert (tmp_path / "made").read_text() == "made\nmade\n"
+
+
+def test_two_first_calls_install_once(checkout, tmp_path):
+    calls = [checkout("sleep 0.3"), checkout("sleep 0.3")]
+    assert [call.communicate()[0] for call in calls] == ["ready\n", "ready\n"]
+    assert (tmp_path / "made").read_text() == "made\n"

@@ -1,0 +1,59 @@
+"""Releases as data: each name in it is one of host_packages', and says one thing."""
+
+import pytest
+
+from overlaylab import host_packages, host_releases
+from overlaylab.host_releases import RELEASES
+
+ALL = set(host_packages.names(host_packages.OPTIONAL))
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_release_speaks_of_our_packages_alone_and_once(name):
+    release = RELEASES[name]
+    assert set(release.renamed) <= ALL
+    assert set(release.absent) <= ALL
+    assert not set(release.renamed) & set(release.absent)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_package_by_its_new_name_counts_as_installed(name):
+    for old, new in RELEASES[name].renamed.items():
+        assert new == host_packages.renamed(old)
+
+
+def test_what_is_known():
+    assert RELEASES["debian-12"].renamed == RELEASES["debian-12"].absent == {}
+    assert sorted(RELEASES["debian-13"].absent) == ["packer", "vagrant-lxc"]
+    assert RELEASES["ubuntu-24.04"].renamed["libasound2"] == "libasound2t64"
+    assert sorted(RELEASES["ubuntu-24.04"].absent) == [
+        "chromium",
+        "vagrant",
+        "vagrant-libvirt",
+        "vagrant-lxc",
+    ]
+    assert RELEASES["ubuntu-24.04"].components == ("main", "universe")
+    assert [name for name, release in RELEASES.items() if release.unchecked] == ["ubuntu-24.04"]
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ('PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n', "debian-12"),
+        ('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\n', "ubuntu-24.04"),
+        ("ID=debian\n", "debian"),
+        ("", ""),
+    ],
+)
+def test_the_release_is_read_from_os_release(tmp_path, text, key):
+    (tmp_path / "os-release").write_text(text)
+    assert host_releases.key(tmp_path / "os-release") == key
+    assert host_releases.key(tmp_path / "absent") == ""
+
+
+def test_an_unknown_release_is_a_line_and_no_refusal(monkeypatch):
+    monkeypatch.setattr(host_releases, "key", lambda: "debian-14")
+    assert host_releases.here() is None
+    assert host_releases.warning("debian-14") == (
+        "packages may have other names here: debian-14 is none of Debian 12, Debian 13, Ubuntu 24.04"
+    )
