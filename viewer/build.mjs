@@ -33,8 +33,9 @@ function schema() {
   return { applicationId: db.prepare("PRAGMA application_id").get().application_id, versions };
 }
 
-/** The commit that this is built from; none outside a checkout. */
+/** The commit that this is built from, as whoever calls this knows it; none outside a checkout. */
 function commit() {
+  if (process.env.OVERLAYLAB_COMMIT) return process.env.OVERLAYLAB_COMMIT;
   try {
     return execFileSync("git", ["describe", "--always", "--dirty"], { cwd: here, stdio: ["ignore", "pipe", "ignore"] })
       .toString()

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlaylab import disk_full, paths, progress
+from overlaylab import bundle_source, disk_full, paths, progress
 from overlaylab.daemon_sources import Patched, copy_files, copy_patched, patched, pinned
 from overlaylab.documents import Document, load_document, shown, unknown
 from overlaylab.errors import UserError
@@ -91,6 +91,8 @@ def ensure(name: str) -> dict[str, Any]:
     if built is None:
         with _lock(name):
             built = _finished(done)  # somebody else may have built it while this waited
+            if built is None and bundle_source.supply(done, f"the daemons of {name}", packed=True):
+                built = _finished(done)
             if built is None:
                 try:
                     _build(recipe, go, key, done)
@@ -111,7 +113,9 @@ def ensure(name: str) -> dict[str, Any]:
 def prepare(names: Iterable[str]) -> None:
     """Build those that are not in the cache yet, saying so: compilers take minutes. Raises UserError."""
     for name in names:
-        if not cached(name):
+        if bundle_source.present():
+            ensure(name)
+        elif not cached(name):
             with progress.step(f"daemons-{name}", f"building {name} {load_recipe(name).version}", 90):
                 ensure(name)
 

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from overlaylab import host_apt, host_releases
+from overlaylab import bundle_apt, host_apt, host_releases
 from overlaylab.errors import UserError
 from overlaylab.host_root import prefix, run_as_root
 from overlaylab.progress import say
@@ -53,6 +53,7 @@ CONTAINERS = "system containers"
 VIEWER = "the viewer"
 SCREENLESS = "running the viewer without a screen"
 BROWSER = "testing the viewer's page in a current browser"
+BUNDLES = "making a bundle"
 OPTIONAL: dict[str, tuple[str, ...]] = {
     CONTAINERS: ("lxc", "vagrant-lxc"),
     VIEWER: (
@@ -75,6 +76,7 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     ),
     SCREENLESS: ("xvfb",),
     BROWSER: ("chromium",),
+    BUNDLES: ("git", "gpg", "gpg-agent"),
 }
 """Groups that not everybody needs: asked for by name, never missed by anybody else."""
 
@@ -108,6 +110,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     VIEWER: ("unsquashfs",),
     SCREENLESS: ("Xvfb",),
     BROWSER: ("chromium",),
+    BUNDLES: ("git", "gpg", "gpg-agent"),
 }
 """What has to be in the path for a group on a system without apt, where packages have other names; libraries are
 no programs, and say themselves that they are missing."""
@@ -210,6 +213,7 @@ def install(packages: list[str]) -> None:
         "--quiet",
         f"--option=DPkg::Lock::Timeout={host_apt.WAIT}",
         "--option=Dpkg::Use-Pty=0",
+        *bundle_apt.options(),
     ]
     prefix(["apt-get", "install", "--no-install-recommends", *_as_called_here(packages)])
     host_apt.wait_until_free()
@@ -225,7 +229,7 @@ def install(packages: list[str]) -> None:
     )
     said += "\n" + host_apt.pass_on(done.stderr)
     if done.returncode != 0:
-        raise host_apt.failed(packages, done.returncode, said)
+        raise bundle_apt.failed(packages, said) or host_apt.failed(packages, done.returncode, said)
 
 
 def _check_there(release: host_releases.Release, packages: list[str]) -> None:
@@ -257,7 +261,9 @@ def _known(names: Collection[str]) -> set[str]:
     if not names:
         return set()
     # One line for each version of each name that is known, "name | version | source".
-    listing = subprocess.run(["apt-cache", "madison", *names], capture_output=True, text=True, check=False)
+    listing = subprocess.run(
+        ["apt-cache", *bundle_apt.options(), "madison", *names], capture_output=True, text=True, check=False
+    )
     return {line.partition("|")[0].strip() for line in listing.stdout.splitlines()} & set(names)
 
 

@@ -22,7 +22,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from overlaylab import boxes, host, host_userns, image_process, paths, ssh_keys
+from overlaylab import boxes, bundle_source, host, host_userns, image_process, paths, ssh_keys
 from overlaylab.errors import UserError
 from overlaylab.host_packages import find_program
 from overlaylab.progress import say, step
@@ -117,12 +117,13 @@ def build(system: str = "debian") -> Path:
     if (target / MANIFEST).exists():
         say(f"image {target.name} is up to date: {target / BOX}")
         return target
-    _preflight(system)
+    if not bundle_source.present():
+        _preflight(system)
     target.parent.mkdir(parents=True, exist_ok=True)
     with lock(
         target.parent / ".lock", f"another image:build runs; waiting for it ({target.parent / '.lock'})"
     ):
-        if (target / MANIFEST).exists():
+        if (target / MANIFEST).exists() or bundle_source.supply(target, f"the image of {system}"):
             return target
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
             image_process.end_leftovers(stale)

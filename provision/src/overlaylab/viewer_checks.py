@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from overlaylab import host_packages, viewer_fallback, viewer_runtime, viewer_start, viewer_user
+from overlaylab import (
+    bundle_source,
+    host_packages,
+    viewer_fallback,
+    viewer_runtime,
+    viewer_start,
+    viewer_user,
+)
 from overlaylab.errors import UserError
 from overlaylab.host_checks import OK, WARNING, Check
 from overlaylab.progress import readable
@@ -35,6 +42,8 @@ def check_current() -> Check:
     name, runtime = "viewer: Electron", viewer_runtime.current()
     if runtime.ready():
         return Check(name, OK, f"{runtime.version} is there")
+    if bundle_source.present():
+        return _bundled(name, runtime)
     if not (noted := viewer_runtime.failure(runtime)):
         return Check(
             name, OK, f"{runtime.version} is not there yet: the first `./task view` downloads it, if it can"
@@ -47,11 +56,18 @@ def check_fallback() -> Check:
     name, runtime = "viewer: fallback", viewer_runtime.fallback()
     if runtime.ready():
         return Check(name, OK, f"Electron {runtime.version} is there")
+    if bundle_source.present():
+        return _bundled(name, runtime)
     if not viewer_fallback.fits():
         return Check(name, OK, f"none for this processor, {os.uname().machine}")
     return Check(
         name, OK, f"Electron {runtime.version} comes from the package index where the other cannot be had"
     )
+
+
+def _bundled(name: str, runtime: viewer_runtime.Runtime) -> Check:
+    held = bundle_source.holds(f"electron/{runtime.version}.tar.gz")
+    return Check(name, OK, f"{runtime.version} {'comes from' if held else 'is not in'} the bundle beside")
 
 
 def check_sandbox() -> Check:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from overlaylab import disk_full, paths
+from overlaylab import bundle_source, disk_full, paths
 from overlaylab.errors import UserError
 from overlaylab.lock import held
 from overlaylab.progress import step
@@ -23,11 +23,13 @@ GENERATED = paths.VIEWER / "src" / "generated"
 _NOT_SOURCES = {"node_modules", "dist", "release", "test", "Taskfile.yml"}
 
 
-def run_node(arguments: Iterable[str], *, environment: Mapping[str, str] | None = None) -> None:
-    """Run the toolchain's node in viewer/, output to standard error. Raises CalledProcessError."""
+def run_node(
+    arguments: Iterable[str], *, environment: Mapping[str, str] | None = None, folder: Path = paths.VIEWER
+) -> None:
+    """Run the toolchain's node in viewer/ or another folder, output to standard error. Raises CalledProcessError."""
     subprocess.run(
         [node(), *arguments],
-        cwd=paths.VIEWER,
+        cwd=folder,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
         # Standard output is for results.
@@ -60,26 +62,32 @@ def ensure_modules() -> None:
     with held(paths.VIEWER):
         if _text(stamp) == key:
             return
-        with step("viewer-modules", "installing the viewer's modules with npm ci", 30):
-            try:
-                run_node(
-                    [npm(), "ci", "--no-audit", "--no-fund", "--loglevel=error"],
-                    environment={"npm_config_cache": str(paths.cache() / "npm")},
-                )
-            except subprocess.CalledProcessError as error:
-                # What npm had unpacked so far is still there, unlike its cause.
-                if disk_full.is_full(paths.VIEWER, paths.cache()):
-                    raise disk_full.error(
-                        "npm ci in viewer/", f"exit code {error.returncode}, disk full"
-                    ) from None
-                raise UserError(
-                    "npm ci in viewer/",
-                    "must succeed once",
-                    seen=f"exit code {error.returncode}, its output is above",
-                    fix="The first start needs npm's package registry: check the network (or your npm configuration) "
-                    "and type the command again; nothing half made is used",
-                ) from None
+        packed = f"npm/node_modules-{key[:16]}.tar.gz"
+        if not bundle_source.unpack(packed, MODULES, "the viewer's modules"):
+            with step("viewer-modules", "installing the viewer's modules with npm ci", 30):
+                install(paths.VIEWER)
         stamp.write_text(key)
+
+
+def install(folder: Path) -> None:
+    """Install the modules of the lock in `folder`. Raises UserError."""
+    try:
+        run_node(
+            [npm(), "ci", "--no-audit", "--no-fund", "--loglevel=error"],
+            environment={"npm_config_cache": str(paths.cache() / "npm")},
+            folder=folder,
+        )
+    except subprocess.CalledProcessError as error:
+        # What npm had unpacked so far is still there, unlike its cause.
+        if disk_full.is_full(folder, paths.cache()):
+            raise disk_full.error("npm ci in viewer/", f"exit code {error.returncode}, disk full") from None
+        raise UserError(
+            "npm ci in viewer/",
+            "must succeed once",
+            seen=f"exit code {error.returncode}, its output is above",
+            fix="The first start needs npm's package registry: check the network (or your npm configuration) "
+            "and type the command again; nothing half made is used",
+        ) from None
 
 
 def sources() -> list[Path]:
@@ -94,7 +102,9 @@ def _files(top: Path) -> list[Path]:
 
 
 def commit() -> str:
-    """What the build calls itself: as build.mjs says it; empty outside a repository."""
+    """What the build calls itself: as build.mjs says it, or a bundle's manifest; empty outside a repository."""
+    if bundled := bundle_source.version():
+        return bundled
     git = ["git", "-C", str(paths.VIEWER), "describe", "--always", "--dirty"]
     try:
         return subprocess.run(git, text=True, capture_output=True, check=True).stdout.strip()
@@ -122,7 +132,7 @@ def ensure_build() -> None:
         stamp.unlink(missing_ok=True)
         with step("viewer-build", "building the viewer", 3):
             try:
-                run_node(["build.mjs"])
+                run_node(["build.mjs"], environment={"OVERLAYLAB_COMMIT": commit()})
             except subprocess.CalledProcessError as error:
                 raise UserError(
                     "viewer/build.mjs",

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlaylab import paths, viewer_fallback, viewer_modules
+from overlaylab import bundle_source, paths, viewer_fallback, viewer_modules
 from overlaylab.errors import UserError
 from overlaylab.lock import held
 from overlaylab.progress import say, step
@@ -81,6 +81,10 @@ def ensure(kind: str | None = None) -> Runtime:
     chosen = current() if kind != FALLBACK else fallback()
     if chosen.ready():
         return chosen
+    if bundle_source.present():
+        return _from_bundle(
+            [current()] if kind == CURRENT else [fallback()] if kind else [current(), fallback()]
+        )
     viewer_modules.ensure_modules()  # the downloader of one, the packer of the other
     with held(_home()):
         if chosen.ready():  # another command made it meanwhile
@@ -113,6 +117,18 @@ def ensure(kind: str | None = None) -> Runtime:
                     "older, for our own local files alone (RUNTIME=current tries the current one again)"
                 )
             return _made(fallback())
+
+
+def _from_bundle(fitting: list[Runtime]) -> Runtime:
+    """The first of these that the bundle beside has, unpacked. Raises UserError where it has none."""
+    held_there = [runtime for runtime in fitting if bundle_source.holds(f"electron/{runtime.version}.tar.gz")]
+    chosen = (held_there or fitting)[0]
+    with held(_home()):
+        if not chosen.ready():
+            bundle_source.unpack(
+                f"electron/{chosen.version}.tar.gz", chosen.folder, f"Electron {chosen.version}"
+            )
+    return chosen
 
 
 class DownloadError(Exception):

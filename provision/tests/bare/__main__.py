@@ -2,7 +2,7 @@
 
     python3 provision/tests/bare walk [--cold | --warm]         type the README's two commands; what CI does
     python3 provision/tests/bare first [COMMAND…]               type each as the first command on a machine of its own
-    python3 provision/tests/bare shell [--offline] [COMMAND]    look around, or run one command line
+    python3 provision/tests/bare shell [--offline] [--bundle FILE] [COMMAND]    look around, or run one command line
 
 Needs root. Its state (roots, caches of downloads, image and daemons) lies in OVERLAYLAB_BARE, by default
 /var/tmp/overlaylab-bare, and is removed with that folder.
@@ -35,9 +35,10 @@ Run = Callable[[list[str]], None]
 
 
 @contextlib.contextmanager
-def machine(*, network: bool = True) -> Iterator[tuple[bare_space.Space, Run]]:
+def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[tuple[bare_space.Space, Run]]:
     """A bare root with the ordinary user, this machine's way out, and a clone of the commit in ~/overlaylab.
 
+    bundle: that file (docs/offline.md) is unpacked there instead.
     With it comes run(argv), which runs something in it as root and ends this program where that fails.
     """
     with bare_roots.unpacked() as root, bare_space.running(root, network=network) as there:
@@ -52,7 +53,10 @@ def machine(*, network: bool = True) -> Iterator[tuple[bare_space.Space, Run]]:
         home = bare_settings.add_user(root, run)
         bare_settings.write(root, home)
         run(["update-ca-certificates"])
-        _clone(there, home, run)
+        if bundle is None:
+            _clone(there, home, run)
+        else:
+            _unpack(there, home, bundle)
         yield there, run
 
 
@@ -82,6 +86,13 @@ def _clone(there: bare_space.Space, home: Path, run: Run) -> None:
     )
     if done.returncode:
         raise SystemExit("bare root: the checkout could not be cloned")
+
+
+def _unpack(there: bare_space.Space, home: Path, bundle: Path) -> None:
+    """A bundle as its user unpacks it."""
+    shutil.copyfile(bundle, home / "overlaylab.tar")
+    if there.as_user("tar xf overlaylab.tar && rm -f overlaylab.tar").returncode:
+        raise SystemExit(f"bare root: {bundle} could not be unpacked")
 
 
 def _ensure_programs() -> None:
@@ -118,6 +129,7 @@ def main() -> int:
         "shell", help="a login shell of the ordinary user, or one command line of theirs"
     )
     shell.add_argument("--offline", action="store_true", help="leave it nothing but loopback")
+    shell.add_argument("--bundle", type=Path, help="unpack this file there instead of cloning the commit")
     shell.add_argument("--lend", action="store_true", help="with what earlier runs fetched and built")
     shell.add_argument("line", nargs="?", default="", help="what to type; without it, a shell")
     asked = parser.parse_args()
@@ -130,8 +142,10 @@ def main() -> int:
     if asked.command == "first":
         known = dict(bare_first.COMMANDS)
         return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
-    with machine(network=asked.command == "walk" or not asked.offline) as (there, run):
-        if asked.command == "walk":
+    walks = asked.command == "walk"
+    bundle = None if walks else asked.bundle
+    with machine(network=walks or not asked.offline, bundle=bundle) as (there, run):
+        if walks:
             cold = asked.cold or (not asked.warm and bare_walk.is_cold(CHECKOUT))
             if not cold:
                 _lend(there, run)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task:
 
 PLAIN = {"default", "setup", "doctor", "test", "view"}
 """Tasks without a namespace."""
-NAMESPACES = {"image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
+NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
 
 
 SAY = """#!/bin/sh
@@ -34,7 +34,7 @@ exit ${FAIL:-0}
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory) -> Path:
     """The Taskfiles alone, with a `lab` that only talks: no task of a test may touch this machine."""
-    folder = tmp_path_factory.mktemp("checkout")
+    folder = tmp_path_factory.mktemp("a checkout")
     for path in (*ROOT.glob("*/Taskfile*.y*ml"), ROOT / "Taskfile.yml"):
         target = folder / path.relative_to(ROOT)
         target.parent.mkdir(exist_ok=True)

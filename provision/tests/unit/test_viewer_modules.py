@@ -36,7 +36,7 @@ def ran(checkout, monkeypatch) -> list[str]:
     """What node was given to run; it fails while this holds "broken"."""
     log: list[str] = []
 
-    def run(arguments, *, environment=None):
+    def run(arguments, *, environment=None, folder=None):
         log.append(arguments[0])
         if "broken" in log:
             raise subprocess.CalledProcessError(7, arguments)

@@ -12,6 +12,7 @@ import { setMenu } from "./menu";
 import { Opener } from "./opener";
 import { RecentFiles } from "./recent";
 import { answerRequests } from "./requests";
+import { resolveNothing } from "./security/offline";
 import { SettingsFile } from "./settings";
 import { openWindow } from "./window";
 
@@ -71,6 +72,7 @@ async function start(): Promise<void> {
   nativeTheme.on("updated", () => window?.setBackgroundColor(nativeTheme.shouldUseDarkColors ? "#16191d" : "#ffffff"));
 }
 
+resolveNothing(app.commandLine);
 if (app.requestSingleInstanceLock()) {
   app.on("window-all-closed", () => app.quit());
   void app.whenReady().then(start);

@@ -18,6 +18,20 @@ describe("nothing remote is loaded, and no script that is not the viewer's (secu
     expect(policy.directives.join()).not.toMatch(/unsafe-eval|https?:|\*/);
   });
 
+  test("no name leads anywhere, for Electron's own services neither (security/offline.ts)", async () => {
+    const told = await viewer.app.evaluate(
+      ({ net }, to) =>
+        new Promise<string>((done) => {
+          const request = net.request(to);
+          request.on("response", () => done("answered"));
+          request.on("error", (error) => done(error.message));
+          request.end();
+        }),
+      elsewhere,
+    );
+    expect(told).toBe("net::ERR_NAME_NOT_RESOLVED");
+  });
+
   test("no request leaves", async () => {
     expect(await inPage((to) => fetch(to))).toBe("refused: TypeError");
     expect(
