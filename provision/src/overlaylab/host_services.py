@@ -220,15 +220,23 @@ def _wait_for(socket: Path, seconds: float = 5.0) -> None:
         time.sleep(0.05)
 
 
-def _daemon_runs(name: str) -> bool:
-    """Whether a process of that name runs, whoever started it."""
-    for entry in Path("/proc").iterdir():
+def _daemon_runs(name: str, processes: Path = Path("/proc")) -> bool:
+    """Whether a process of that name runs here, whoever started it; one in a container serves only that."""
+    for entry in processes.iterdir():
         if entry.name.isdigit():
             try:
-                if (entry / "comm").read_text().strip() == name:
+                if (entry / "comm").read_text().strip() == name and not _is_contained(entry):
                     return True
             except OSError:
                 continue
+    return False
+
+
+def _is_contained(process: Path) -> bool:
+    """Whether a process has an id of its own in a PID namespace below this one: proc_pid_status(5), NSpid."""
+    for line in (process / "status").read_text(errors="replace").splitlines():
+        if line.startswith("NSpid:"):
+            return len(line.split()) > 2
     return False
 
 

@@ -302,3 +302,12 @@ def test_a_libvirt_that_stays_silent_is_a_user_error(monkeypatch):
         "libvirt at qemu:///system: must answer within 0 s of its start (found: no socket). Read journalctl -u "
         "libvirtd, then type `./task setup` again"
     )
+
+
+@pytest.mark.parametrize(("ids", "runs"), [("7", True), ("7\t1", False)])
+def test_a_daemon_in_a_container_is_none_of_this_machine(tmp_path, ids, runs):
+    process = tmp_path / "7"
+    process.mkdir()
+    (process / "comm").write_text("libvirtd\n")
+    (process / "status").write_text(f"Name:\tlibvirtd\nNSpid:\t{ids}\n")
+    assert host_services._daemon_runs("libvirtd", tmp_path) is runs
