@@ -8,7 +8,7 @@ import sys
 
 import click
 
-from overlaylab import commands, variables
+from overlaylab import commands, disk_full, variables
 from overlaylab.errors import NodeError, UserError
 
 
@@ -49,6 +49,13 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         print("overlaylab: interrupted", file=sys.stderr)
         sys.exit(130)
+    except OSError as wrong:
+        if not disk_full.is_about(wrong):
+            raise
+        print(
+            f"overlaylab: {disk_full.error(str(wrong.filename or 'disk'), wrong.strerror)}", file=sys.stderr
+        )
+        sys.exit(2)
     except NodeError as wrong:
         print(f"overlaylab: {wrong}. ./task lab:status shows the nodes", file=sys.stderr)
         sys.exit(1)

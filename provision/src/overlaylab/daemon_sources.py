@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from overlaylab import disk_full
 from overlaylab.documents import Document, shown
 from overlaylab.errors import UserError
 
@@ -118,6 +119,8 @@ def _go(name: str, arguments: list[str], folder: Path, environment: Mapping[str,
         capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if done.returncode:
+        if disk_full.told(done.stderr):
+            raise disk_full.error(f"daemons of {name}", "No space left on device")
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise UserError(
             f"daemons of {name}",

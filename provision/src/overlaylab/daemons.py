@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from overlaylab import bundle_source, paths, progress
+from overlaylab import bundle_source, disk_full, paths, progress
 from overlaylab.daemon_sources import Patched, copy_files, copy_patched, patched, pinned
 from overlaylab.documents import Document, load_document, shown, unknown
 from overlaylab.errors import UserError
@@ -94,7 +94,12 @@ def ensure(name: str) -> dict[str, Any]:
             if built is None and bundle_source.supply(done, f"the daemons of {name}", packed=True):
                 built = _finished(done)
             if built is None:
-                _build(recipe, go, key, done)
+                try:
+                    _build(recipe, go, key, done)
+                except OSError as wrong:
+                    if not disk_full.is_about(wrong):
+                        raise
+                    raise disk_full.error(f"daemons of {name}", wrong.strerror) from None
                 built = _finished(done)
     if built is None:
         raise UserError(
@@ -274,6 +279,9 @@ def _check_headers(recipe: Recipe) -> None:
 
 
 def _build_error(recipe: Recipe, output: str, work: Path) -> UserError:
+    if disk_full.told(output):
+        shutil.rmtree(work, ignore_errors=True)
+        return disk_full.error(f"daemons of {recipe.name}", "No space left on device")
     log = work / "build.log"
     log.write_text(output)
     lines = [line.strip() for line in output.splitlines() if line.strip()]

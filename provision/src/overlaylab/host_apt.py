@@ -87,8 +87,8 @@ def failed(packages: Sequence[str], code: int, said: str) -> UserError:
     """What to tell when an installation failed. said: what apt-get wrote, refreshing the lists included."""
     if "No space left" in said or "enough free space" in said:
         fix = "Free some disk (`sudo apt-get clean` removes downloaded packages)"
-    elif broken := [line for line in complaints(said) if _is_about_a_source(line)]:
-        fix = f"Correct or remove the package source that is named ({_address(broken[0])}), or check the network"
+    elif len(broken := _sources(said)) == 1:
+        fix = f"Correct or remove the package source that is named ({broken[0]}), or check the network"
     else:
         fix = "Check the network and the package sources (Debian: main; Ubuntu: main and universe)"
     return UserError(
@@ -99,12 +99,9 @@ def failed(packages: Sequence[str], code: int, said: str) -> UserError:
     )
 
 
-def _is_about_a_source(line: str) -> bool:
-    return any(
-        words in line for words in ("Failed to fetch", "The repository", "GPG error", "Malformed entry")
-    )
-
-
-def _address(line: str) -> str:
-    found = re.search(r"\S+\.(?:list|sources)\b|\w+://[^\s']+", line)
-    return found[0] if found else "in /etc/apt"
+def _sources(said: str) -> list[str]:
+    """Files and addresses of the sources that apt-get complains of; with several, it is rather the network."""
+    about = ("Failed to fetch", "The repository", "GPG error", "Malformed entry")
+    lines = [line for line in complaints(said) if any(words in line for words in about)]
+    found = [re.search(r"\S+\.(?:list|sources)\b|\w+://[^\s']+", line) for line in lines]
+    return list(dict.fromkeys(one[0] for one in found if one))

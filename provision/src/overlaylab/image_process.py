@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
+from overlaylab import disk_full
 from overlaylab.errors import UserError
 
 GRACE = 20
@@ -61,11 +62,14 @@ def run(
             log.unlink(missing_ok=True)
             raise
     if code:
+        text = log.read_text(errors="replace")
+        if disk_full.is_full(log.parent) and not disk_full.told(text):
+            text += "No space left on device"  # the log had no room either
         raise UserError(
             f"image:build, {what}",
             "must succeed",
-            seen=f"exit code {code}, its log: {last_words(log.read_text(errors='replace'))}",
-            fix=advice(log.read_text(errors="replace")) + f" The whole log is {log}",
+            seen=f"exit code {code}, its log: {last_words(text)}",
+            fix=advice(text) + f" The whole log is {log}",
         )
 
 
@@ -80,8 +84,8 @@ def advice(text: str) -> str:
     """What to do about a failed build, from what its log says."""
     if "Temporary failure resolving" in text or "Could not connect to" in text or "Failed to fetch" in text:
         return "The first build downloads some 250 MB of Debian packages: check the network and type the command again."
-    if "No space left on device" in text:
-        return "Free some disk space, or set OVERLAYLAB_CACHE to a folder on another disk."
+    if disk_full.told(text):
+        return f"{disk_full.FIX}."
     if "subuid" in text or "subgid" in text:
         return (
             "An ordinary user needs subordinate ids: "

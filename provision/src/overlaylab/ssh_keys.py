@@ -6,7 +6,8 @@ import fcntl
 import subprocess
 from pathlib import Path
 
-from overlaylab import paths
+from overlaylab import disk_full, paths
+from overlaylab.errors import UserError
 
 
 def ensure() -> Path:
@@ -25,10 +26,18 @@ def ensure() -> Path:
 
 
 def make(key: Path, comment: str = "") -> None:
-    """Write a new pair without a passphrase in place of what is there: ``key`` and ``key.pub``."""
+    """Write a new pair without a passphrase in place of what is there: ``key`` and ``key.pub``. Raises UserError."""
     key.unlink(missing_ok=True)
     argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", comment, "-f", str(key)]
-    subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        # On a full disk it leaves an empty file, which the next call would take for the key.
+        for half in (key, public_file(key)):
+            half.unlink(missing_ok=True)
+        seen = (done.stderr or done.stdout).strip() or f"ssh-keygen ended with {done.returncode}"
+        if disk_full.told(seen) or disk_full.is_full(key.parent):
+            raise disk_full.error(f"SSH key {key}", seen)
+        raise UserError(f"SSH key {key}", "must be made", seen=seen, fix="Correct what ssh-keygen names")
 
 
 def public(key: Path) -> str:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from overlaylab import bundle_source, paths
+from overlaylab import bundle_source, disk_full, paths
 from overlaylab.errors import UserError
 from overlaylab.lock import held
 from overlaylab.progress import step
@@ -78,6 +78,9 @@ def install(folder: Path) -> None:
             folder=folder,
         )
     except subprocess.CalledProcessError as error:
+        # What npm had unpacked so far is still there, unlike its cause.
+        if disk_full.is_full(folder, paths.cache()):
+            raise disk_full.error("npm ci in viewer/", f"exit code {error.returncode}, disk full") from None
         raise UserError(
             "npm ci in viewer/",
             "must succeed once",

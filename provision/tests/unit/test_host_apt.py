@@ -90,6 +90,11 @@ def test_noise_is_not_passed_on(capsys):
             "the network",
         ),
         (
+            f"{SOURCE}\n{SOURCE.replace('apt.', 'deb.')}",
+            f"{SOURCE} | {SOURCE.replace('apt.', 'deb.')}",
+            "Check the network and the package sources (Debian: main; Ubuntu: main and universe)",
+        ),
+        (
             "E: Malformed entry 1 in list file /etc/apt/sources.list.d/mine.list (Component)",
             "E: Malformed entry 1 in list file /etc/apt/sources.list.d/mine.list (Component)",
             "Correct or remove the package source that is named (/etc/apt/sources.list.d/mine.list), or check the "

@@ -323,7 +323,7 @@ def test_last_words_tell_what_went_wrong_first(log: str, words: str) -> None:
     ("log", "advice"),
     [
         (APT_LOG, "check the network"),
-        ("mkfs.ext4: No space left on device", "Free some disk space"),
+        ("mkfs.ext4: No space left on device", "Free some disk"),
         ("E: invalid idmap: /etc/subuid has no entry", "usermod --add-subuids"),
         ("something else", "the log says more"),
     ],
