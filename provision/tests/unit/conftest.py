@@ -7,8 +7,8 @@ from types import ModuleType
 import pytest
 from lab_scripts import script
 
-from overlaylab import host, provider_choice, routes
-from overlaylab.paths import ROLES
+from overlaylab import bundle_source, host, paths, provider_choice, routes
+from overlaylab.paths import ROLES, ROOT
 from overlaylab.store import Store
 
 
@@ -16,6 +16,13 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Whatever has a namespace for a node (lab_builders.namespace) takes root."""
     if "node" in getattr(item, "fixturenames", ()) and hasattr(getattr(item, "module", None), "namespace"):
         item.add_marker("root")
+
+
+@pytest.fixture(autouse=True)
+def no_bundle_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a bundle lies beside is for a test to say, also where the tests themselves came out of one."""
+    lies = bundle_source.present
+    monkeypatch.setattr(bundle_source, "present", lambda: paths.ROOT != ROOT and lies())
 
 
 @pytest.fixture

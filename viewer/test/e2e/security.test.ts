@@ -20,9 +20,10 @@ describe("nothing remote is loaded, and no script that is not the viewer's (secu
 
   test("no name leads anywhere, for Electron's own services neither (security/offline.ts)", async () => {
     const told = await viewer.app.evaluate(
-      ({ net }, to) =>
+      ({ net, session }, to) =>
         new Promise<string>((done) => {
-          const request = net.request(to);
+          // One whose requests nothing refuses.
+          const request = net.request({ url: to, session: session.fromPartition("services") });
           request.on("response", () => done("answered"));
           request.on("error", (error) => done(error.message));
           request.end();
