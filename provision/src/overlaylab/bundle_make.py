@@ -18,7 +18,7 @@ from overlaylab import (
     bundle_parts,
     bundle_verify,
     daemons,
-    host_access,
+    host,
     host_packages,
     image_process,
     lock,
@@ -60,7 +60,7 @@ def make(out: Path, request: Request) -> str:
     check_out(out)
     check_key(request.key)
     commit, version, made = described()
-    _equip()
+    host.ensure_packages((host_packages.BUNDLES,))
     overlays = request.overlays or daemons.names() if bundle_parts.LAB in request.contents else ()
     with (
         lock.held(paths.cache() / "bundle"),
@@ -136,16 +136,6 @@ def described() -> tuple[str, str, int]:
             fix="Commit the changes, or put them aside (git stash)",
         )
     return answers
-
-
-def _equip() -> None:
-    """The packages that making takes on this machine."""
-    host_access.prepare_cache()
-    groups = (host_packages.BUNDLES,)
-    if host_packages.missing(groups):
-        with host_access.setup_lock():
-            if absent := host_packages.missing(groups):
-                host_packages.install(absent)
 
 
 def measured(source: Source) -> Part:
