@@ -35,13 +35,19 @@ Run = Callable[[list[str]], None]
 
 
 @contextlib.contextmanager
-def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[tuple[bare_space.Space, Run]]:
+def machine(
+    *, network: bool = True, systemd: bool = False, bundle: Path | None = None
+) -> Iterator[tuple[bare_space.Space, Run]]:
     """A bare root with the ordinary user, this machine's way out, and a clone of the commit in ~/overlaylab.
 
-    bundle: that file (docs/offline.md) is unpacked there instead.
+    systemd: it is the first process there. bundle: that file (docs/offline.md) is unpacked instead of the clone.
     With it comes run(argv), which runs something in it as root and ends this program where that fails.
     """
-    with bare_roots.unpacked() as root, bare_space.running(root, network=network) as there:
+    packages = bare_roots.WITH_SYSTEMD if systemd else bare_roots.PACKAGES
+    with (
+        bare_roots.unpacked(packages) as root,
+        bare_space.running(root, network=network, systemd=systemd) as there,
+    ):
 
         def run(argv: list[str]) -> None:
             done = there.as_root(argv, capture_output=True)
@@ -50,6 +56,10 @@ def machine(*, network: bool = True, bundle: Path | None = None) -> Iterator[tup
                     f"bare root: {' '.join(argv)} ended with {done.returncode}: {done.stderr.strip()}"
                 )
 
+        if systemd:
+            run(["sh", "-c", "until [ -S /run/systemd/private ]; do sleep 0.1; done"])
+            # It is "degraded", and the exit code 1, where a unit failed: that is for who is there to see.
+            there.as_root(["systemctl", "is-system-running", "--wait"], capture_output=True)
         home = bare_settings.add_user(root, run)
         bare_settings.write(root, home)
         run(["update-ca-certificates"])
@@ -130,6 +140,7 @@ def main() -> int:
     )
     shell.add_argument("--offline", action="store_true", help="leave it nothing but loopback")
     shell.add_argument("--bundle", type=Path, help="unpack this file there instead of cloning the commit")
+    shell.add_argument("--systemd", action="store_true", help="with systemd as its first process")
     shell.add_argument("--lend", action="store_true", help="with what earlier runs fetched and built")
     shell.add_argument("line", nargs="?", default="", help="what to type; without it, a shell")
     asked = parser.parse_args()
@@ -143,8 +154,10 @@ def main() -> int:
         known = dict(bare_first.COMMANDS)
         return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
     walks = asked.command == "walk"
-    bundle = None if walks else asked.bundle
-    with machine(network=walks or not asked.offline, bundle=bundle) as (there, run):
+    own = (
+        {"network": not asked.offline, "systemd": asked.systemd, "bundle": asked.bundle} if not walks else {}
+    )
+    with machine(**own) as (there, run):
         if walks:
             cold = asked.cold or (not asked.warm and bare_walk.is_cold(CHECKOUT))
             if not cold:

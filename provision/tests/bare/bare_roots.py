@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 SUITE = "bookworm"
@@ -17,14 +17,18 @@ PACKAGES = ("python3", "sudo", "ca-certificates", "git")
 """What a new user's machine has beyond dpkg's essential packages; whatever else is needed, the project installs."""
 
 
+WITH_SYSTEMD = (*PACKAGES, "systemd-sysv", "dbus", "libpam-systemd")
+"""The same with systemd as its first process, as on most machines."""
+
+
 def state() -> Path:
     """Where roots, runs and shared caches lie: OVERLAYLAB_BARE."""
     return Path(os.environ.get("OVERLAYLAB_BARE") or "/var/tmp/overlaylab-bare")
 
 
-def archive() -> Path:
+def archive(packages: Sequence[str] = PACKAGES) -> Path:
     """The root as a tar file, made from Debian's packages where it is not there yet: half a minute."""
-    key = hashlib.sha256(" ".join((SUITE, *PACKAGES)).encode()).hexdigest()[:12]
+    key = hashlib.sha256(" ".join((SUITE, *packages)).encode()).hexdigest()[:12]
     target = state() / "roots" / f"{SUITE}-{key}.tar"
     if target.exists():
         return target
@@ -37,7 +41,7 @@ def archive() -> Path:
     partial = target.with_name(f"{target.name}.{os.getpid()}")
     try:
         subprocess.run(
-            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(PACKAGES)}", "--format=tar",
+            ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", "--format=tar",
              *(f"--aptopt={line}" for line in apt_settings()), SUITE, str(partial)],
             check=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
@@ -56,7 +60,7 @@ def apt_settings() -> list[str]:
 
 
 @contextlib.contextmanager
-def unpacked() -> Iterator[Path]:
+def unpacked(packages: Sequence[str] = PACKAGES) -> Iterator[Path]:
     """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first."""
     runs = state() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
@@ -69,7 +73,7 @@ def unpacked() -> Iterator[Path]:
     with folder.with_suffix(".lock").open("w") as lock:
         _lock(lock)
         try:
-            subprocess.run(["tar", "--extract", "--file", archive(), "--numeric-owner", "--xattrs",
+            subprocess.run(["tar", "--extract", "--file", archive(packages), "--numeric-owner", "--xattrs",
                             "--xattrs-include=*", "--directory", folder], check=True)  # fmt: skip
             folder.chmod(0o755)
             yield folder

@@ -44,17 +44,20 @@ class Space:
 
 
 @contextlib.contextmanager
-def running(root: Path, *, network: bool = True) -> Iterator[Space]:
-    """The root while the block runs; network: False leaves it nothing but loopback.
+def running(root: Path, *, network: bool = True, systemd: bool = False) -> Iterator[Space]:
+    """The root while the block runs; network: False leaves it nothing but loopback; systemd: as its first process.
 
     Its processes and mounts end with the block, and with this process where that is killed.
     """
     bare_groups.remove_forgotten()
     groups = bare_groups.make(root.name)
+    # https://systemd.io/CONTAINER_INTERFACE: told that it is in one, it leaves devices and consoles to who runs it.
+    init = ["sh", "-c", "echo ready; exec env container=overlaylab /sbin/init >/dev/null 2>&1"]
+    first = init if systemd else ["/usr/bin/python3", "-c", (HERE / "first.py").read_text()]
     argv = [
-        *_within([group / "cgroup.procs" for group in groups]), *_WITH_US, "unshare", "--mount", "--propagation=private", "--pid", "--net", "--uts", "--ipc",
-        "--cgroup", "--fork", "--kill-child=KILL", "--",
-        "sh", str(HERE / "enter.sh"), str(root), "/usr/bin/python3", "-c", (HERE / "first.py").read_text(),
+        *_within([group / "cgroup.procs" for group in groups]), *_WITH_US,
+        "unshare", "--mount", "--propagation=private", "--pid", "--net", "--uts", "--ipc", "--cgroup",
+        "--fork", "--kill-child=KILL", "--", "sh", str(HERE / "enter.sh"), str(root), *first,
     ]  # fmt: skip
     processes = [subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)]
     try:
