@@ -44,7 +44,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "rsync",
     ),
     REACHING: ("openssh-client", "iproute2", "iperf3"),
-    "testing what nodes are told": ("ethtool", "iputils-ping", "tcpdump"),
+    "testing what nodes are told": ("ethtool", "iputils-ping", "jq", "tcpdump"),
     BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
 """What each package is for: said to the operator before sudo is used."""
