@@ -88,7 +88,7 @@ def archive(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "hostname").write_text("bare")
     with tarfile.open(tmp_path / "root.tar", "w") as made:
         made.add(tmp_path / "hostname", "./etc/hostname")
-    monkeypatch.setattr(bare_roots, "archive", lambda: tmp_path / "root.tar")
+    monkeypatch.setattr(bare_roots, "archive", lambda _: tmp_path / "root.tar")
 
 
 def test_a_root_is_unpacked_anew_and_removed(archive: None) -> None:
