@@ -313,6 +313,26 @@ def test_what_was_loaded_is_unloaded_in_the_opposite_order_and_forgotten(kernel,
     assert not (own_cache / "lxc-modules.json").exists()
 
 
+def test_modules_that_a_link_type_brought_are_unloaded_whatever_their_order(
+    kernel, root, monkeypatch
+) -> None:
+    loaded = kernel("vxlan", "udp_tunnel", loaded={"bridge", "udp_tunnel", "vxlan"})
+    lxc_host.remember_modules(["udp_tunnel", "vxlan"])
+    calls = []
+
+    def unload(verb, *names, why, capture):
+        calls.append((verb, *names))
+        # The kernel refuses what another one uses, as rmmod(8) says.
+        for name in ("vxlan",) if "vxlan" in loaded else ("udp_tunnel",):
+            loaded.discard(name)
+        return ""
+
+    monkeypatch.setattr(lxc_host, "_root", unload)
+    assert lxc_host.unload_modules() == []
+    assert calls == [("unload", "vxlan", "udp_tunnel"), ("unload", "udp_tunnel")]
+    assert loaded == {"bridge"}
+
+
 def test_modules_of_an_earlier_boot_are_not_ours(kernel, root, monkeypatch) -> None:
     loaded = kernel("vxlan", loaded=set())
     root.answers["modules"] = "vxlan\n"

@@ -143,12 +143,13 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
         _begin_builds(asked)
         return Hosts(asked.inventory, say, **how)
     from overlaylab import provider_choice
+    from overlaylab.providers import lxc_host
 
     name, _ = chosen or choose_provider([asked])
     _begin_builds(asked)
     if name == "lxc":
         # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
-        provider_choice.load(asked.variants, asked.profile)
+        lxc_host.remember_modules(provider_choice.load(asked.variants, asked.profile))
         how |= {"vcpus": asked.profile.vcpus, "quota": asked.profile.quota}
     return named.make(name, asked.cluster, say, **how)
 

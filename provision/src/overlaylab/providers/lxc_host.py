@@ -294,28 +294,36 @@ def load_modules(names: Sequence[str]) -> dict[str, str]:
         capture=True,
     )
     failed = {}
-    came = loaded_modules()
+    came = []
     for line in printed.splitlines():
         if line.startswith("failed "):
             _, name, *reason = line.split(" ", 2)
             failed[name] = reason[0] if reason else "modprobe does not say why"
-        elif line not in came:
+        else:
             came.append(line)
-    if came:
-        _record().parent.mkdir(parents=True, exist_ok=True)
-        _record().write_text(json.dumps({"boot_id": host_services.boot_id(), "modules": came}) + "\n")
+    remember_modules(came)
     return failed
+
+
+def remember_modules(came: Sequence[str]) -> None:
+    """Note modules that came for containers, also those that a link type brought by itself, for unload_modules."""
+    if came:
+        ours = list(dict.fromkeys([*loaded_modules(), *came]))
+        _record().parent.mkdir(parents=True, exist_ok=True)
+        _record().write_text(json.dumps({"boot_id": host_services.boot_id(), "modules": ours}) + "\n")
 
 
 def unload_modules() -> list[str]:
     """Unload what load_modules loaded and nobody uses; the modules that stay."""
-    ours = loaded_modules()
-    if ours:
+    left, ours = loaded_modules(), []
+    # What came by itself is noted without its order: each round frees what the one before used.
+    while left and left != ours:
+        ours = left
         _root(
             "unload", *reversed(ours),
             why=f"unloading kernel modules that were loaded for containers: {', '.join(ours)}", capture=True,
         )  # fmt: skip
-    left = loaded_modules()
+        left = loaded_modules()
     if left:
         say(f"these modules stay loaded, somebody uses them: {', '.join(left)}")
     else:
