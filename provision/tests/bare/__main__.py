@@ -128,9 +128,10 @@ def main() -> int:
     walking = commands.add_parser(
         "walk", help="type the README's two commands and look what they leave behind"
     )
-    turn = walking.add_mutually_exclusive_group()
-    turn.add_argument("--cold", action="store_true", help="without any cache (by itself one commit in five)")
-    turn.add_argument("--warm", action="store_true", help="with the caches, whatever commit this is")
+    which = walking.add_mutually_exclusive_group()
+    which.add_argument("--cold", action="store_true", help="without any cache (by itself one commit in five)")
+    which.add_argument("--warm", action="store_true", help="with the caches, whatever commit this is")
+    which.add_argument("--systemd", action="store_true", help="only what systemd does otherwise")
     first = commands.add_parser("first", help="type each command on a machine of its own, a row each")
     first.add_argument(
         "lines", nargs="*", help="what to type instead of one command of every family of tasks"
@@ -154,12 +155,18 @@ def main() -> int:
         known = dict(bare_first.COMMANDS)
         return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
     walks = asked.command == "walk"
+    turn = bare_walk.turn(CHECKOUT)
+    if walks and (asked.systemd or turn == bare_walk.SYSTEMD_TURN):
+        with machine(systemd=True) as (there, run):
+            _lend(there, run)
+            if (code := bare_walk.walk_systemd(there)) or asked.systemd:
+                return code
     own = (
         {"network": not asked.offline, "systemd": asked.systemd, "bundle": asked.bundle} if not walks else {}
     )
     with machine(**own) as (there, run):
         if walks:
-            cold = asked.cold or (not asked.warm and bare_walk.is_cold(CHECKOUT))
+            cold = asked.cold or (not asked.warm and turn == bare_walk.COLD_TURN)
             if not cold:
                 _lend(there, run)
             return bare_walk.walk(there, cold=cold)

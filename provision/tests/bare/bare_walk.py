@@ -12,8 +12,9 @@ from pathlib import Path
 import bare_caches
 from bare_space import USER, Space
 
-COLD_TURN = 5
-"""One of so many commits is walked without anything that earlier runs fetched or built."""
+TURNS = 5
+"""Of so many commits, one is walked without anything that earlier runs fetched or built, another with systemd too."""
+COLD_TURN, SYSTEMD_TURN = 0, 2
 
 _ROOT_TESTS = (
     "sudo --preserve-env=OVERLAYLAB_CACHE env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
@@ -70,10 +71,18 @@ def left(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]
     return found
 
 
-def is_cold(checkout: Path) -> bool:
-    """Whether it is this commit's turn to be walked without any cache."""
+SYSTEMD_STEPS = (
+    ("./task setup", "the system's own services are found"),
+    ("systemctl is-active libvirtd", "which systemd started"),
+    ("./task --yes lab:destroy", "and which stay as they are"),
+    ("systemctl is-active libvirtd", "as before"),
+)
+
+
+def turn(checkout: Path) -> int:
+    """Counts up with every commit, below TURNS."""
     argv = ["git", "-c", "safe.directory=*", "-C", str(checkout), "rev-list", "--count", "HEAD"]
-    return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % COLD_TURN == 0
+    return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % TURNS
 
 
 def walk(there: Space, *, cold: bool) -> int:
@@ -93,6 +102,11 @@ def walk(there: Space, *, cold: bool) -> int:
     if not rest:
         print("bare machine: nothing is left behind but what the README lists", flush=True)
     return 1 if rest else 0
+
+
+def walk_systemd(there: Space) -> int:
+    """What is done otherwise where systemd is the first process; 0 where it succeeded."""
+    return 0 if all(_typed(there, command, what) for command, what in SYSTEMD_STEPS) else 1
 
 
 def _typed(there: Space, command: str, what: str) -> bool:
