@@ -31,7 +31,7 @@ COMMANDS: tuple[tuple[str, int], ...] = (
     ("./task lab:validate", 0),
     ("./task --yes lab:destroy", 0),
     ("./task image:build", 0),
-    ("./task image:show", 2),
+    ("./task image:show", 0),  # an image is lent
     ("./task image:validate", 0),
     ("./task profile:list", 0),
     ("./task profile:show PROFILE=azure-a1", 0),

@@ -7,7 +7,13 @@ import click
 from overlaylab import host, host_packages, paths
 from overlaylab.progress import say
 
-_TESTED = (host_packages.CONTAINERS, host_packages.VIEWER, host_packages.SCREENLESS, host_packages.BROWSER)
+_TESTED = (
+    host_packages.CONTAINERS,
+    host_packages.VIEWER,
+    host_packages.SCREENLESS,
+    host_packages.BROWSER,
+    host_packages.BUNDLES,
+)
 
 
 @click.command()
