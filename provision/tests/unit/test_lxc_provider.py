@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import json
+import os
 from dataclasses import dataclass, field
 
 import pytest
@@ -461,3 +462,15 @@ async def test_whether_something_listens() -> None:
     server.close()
     await server.wait_closed()
     assert not await lxc._listens("127.0.0.1", port)
+
+
+def test_nodes_that_another_command_made_anew_are_reached_by_their_new_host_keys(make, machine) -> None:
+    provider = made(make(), machine)
+    noted = provider.folder / "inventory.yml"
+    write_inventory(noted, inventory("a", "a"))
+    before = provider.nodes
+    assert provider.nodes is before
+    write_inventory(noted, inventory("b", "b"))
+    os.utime(noted, ns=(0, noted.stat().st_mtime_ns + 1))
+    assert provider.nodes is not before
+    assert [node.zone for node in provider.inventory.nodes] == ["b", "b"]

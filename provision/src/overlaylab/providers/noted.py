@@ -19,6 +19,8 @@ class NotedNodes:
     underlay_mtu: int | None
     role_arguments: JSON
     _nodes: Nodes | None = None
+    _noted_at: int | None = None
+    """When the inventory was written that `_nodes` was made of, in ns."""
 
     @property
     def inventory(self) -> Inventory:
@@ -26,9 +28,20 @@ class NotedNodes:
 
     @property
     def nodes(self) -> Nodes:
+        """Made anew where another command has made the nodes anew: each has a host key of its own."""
+        written = self._written_at()
+        if self._nodes is not None and None not in (written, self._noted_at) and written != self._noted_at:
+            self._nodes.drop()
+            self._nodes = None
         if self._nodes is None:
-            self._nodes = Nodes(self.inventory)
+            self._nodes, self._noted_at = Nodes(self.inventory), written
         return self._nodes
+
+    def _written_at(self) -> int | None:
+        try:
+            return (self.folder / "inventory.yml").stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
 
     @property
     def cpu(self) -> CpuHolder:
