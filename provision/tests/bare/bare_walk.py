@@ -41,6 +41,11 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         f"/home/{USER}/.*": "what programs keep of the user's",
         "/boot/grub": "a folder that grub's package makes",
     },
+    "named": {"/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes"},
+    "groups": {
+        "/sys/fs/cgroup/*machine": "README: empty, libvirt's",
+        "/sys/fs/cgroup/*lxc.pivot": "README: empty, LXC's",
+    },
     "members": {
         f"libvirt: {USER}": "README",
         f"kvm: {USER}": "README",

@@ -29,6 +29,20 @@ def files() -> list[str]:
     return sorted(found)
 
 
+def named() -> list[str]:
+    """Every path with the project's name in it, wherever it lies, but for homes, where the checkout is."""
+    found = []
+    for folder, folders, names in os.walk("/"):
+        paths = {name: f"{folder.rstrip('/')}/{name}" for name in [*folders, *names]}
+        ours = {name for name in paths if "overlaylab" in name or "ovlab" in name}
+        found += [paths[name] for name in ours]
+        # What is below such a folder stays and goes with it.
+        folders[:] = [
+            name for name in folders if name not in ours and paths[name] not in {*_NOT_OURS, "/home"}
+        ]
+    return sorted(found)
+
+
 def links() -> list[str]:
     """Names of network devices."""
     return sorted(path.name for path in Path("/sys/class/net").iterdir())
@@ -82,5 +96,5 @@ def modules() -> list[str]:
 
 
 if __name__ == "__main__":
-    looks = (files, links, rules, groups, mounts, processes, members, modules)
+    looks = (files, named, links, rules, groups, mounts, processes, members, modules)
     print(json.dumps({look.__name__: look() for look in looks}))

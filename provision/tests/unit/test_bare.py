@@ -13,7 +13,9 @@ import bare_walk
 import pytest
 import remains
 
-NOTHING: dict[str, list[str]] = {kind: [] for kind in ("files", "links", "rules", "members", "processes")}
+NOTHING: dict[str, list[str]] = {
+    kind: [] for kind in ("files", "named", "links", "rules", "groups", "members", "processes")
+}
 
 
 @pytest.fixture
@@ -28,11 +30,18 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_what_the_readme_lists_may_stay_and_nothing_else() -> None:
     after = {
         **NOTHING,
+        "named": [
+            "/etc/libvirt/storage/overlaylab-newcomer.xml",
+            "/var/log/libvirt/qemu/overlaylab-pair-node1.log",
+        ],
+        "groups": ["/sys/fs/cgroup/cpu/lxc.payload.overlaylab-pair-node1", "/sys/fs/cgroup/cpu/machine"],
         "files": ["/etc/ld.so.cache", "/srv/forgotten"],
         "links": ["ovlab-mgmt"],
         "members": ["docker: newcomer", "libvirt: newcomer"],
     }
     assert bare_walk.left(NOTHING, after) == {
+        "named": ["/etc/libvirt/storage/overlaylab-newcomer.xml"],
+        "groups": ["/sys/fs/cgroup/cpu/lxc.payload.overlaylab-pair-node1"],
         "files": ["/srv/forgotten"],
         "links": ["ovlab-mgmt"],
         "members": ["docker: newcomer"],
