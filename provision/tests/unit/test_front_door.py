@@ -171,11 +171,11 @@ def checkout(tmp_path):
     )
     (programs / "python3").chmod(0o755)
 
-    def begin(pip):
+    def begin(pip, *words):
         (programs / "pip").write_text(f"#!/bin/sh\n{pip}\n")
         (programs / "pip").chmod(0o755)
         return subprocess.Popen(
-            [folder / "task", "--with-tools", "echo", "ready"],
+            [folder / "task", "--with-tools", "echo", "ready", *words],
             env={"PATH": f"{programs}:/usr/bin:/bin", "OVERLAYLAB_CACHE": str(tmp_path / "cache")},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -212,3 +212,26 @@ def test_two_first_calls_install_once(checkout, tmp_path):
     calls = [checkout("sleep 0.3"), checkout("sleep 0.3")]
     assert [call.communicate()[0] for call in calls] == ["ready\n", "ready\n"]
     assert (tmp_path / "made").read_text() == "made\n"
+
+
+@pytest.mark.parametrize(
+    ("held", "entered"),
+    [
+        ("mona", ["libvirt", "kvm", "mona"]),
+        ("mona libvirt", ["kvm", "mona"]),  # a later sg inside pytest would take its output along
+        ("mona kvm", ["libvirt", "mona"]),
+        ("mona libvirt kvm", []),
+    ],
+)
+def test_groups_joined_since_the_login_are_entered(checkout, tmp_path, held, entered):
+    for name, text in {
+        "id": f'case $1 in -u) echo 1000;; -un | -gn) echo mona;; -nG) echo "{held}";; esac',
+        "getent": 'echo "$2:x:7:anna,mona"',
+        "sg": f'echo "$1" >>{tmp_path}/entered; [ "$2" = -c ] && exec sh -c "$3"',
+    }.items():
+        (tmp_path / "programs" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "programs" / name).chmod(0o755)
+    typed = ["it's", "a b", "$HOME", 'c"d']
+    assert checkout("exit 0", *typed).communicate()[0] == f"ready {' '.join(typed)}\n"
+    log = tmp_path / "entered"
+    assert (log.read_text().split() if log.exists() else []) == entered
