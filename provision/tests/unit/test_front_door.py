@@ -192,6 +192,36 @@ def test_a_disk_that_fills_leaves_nothing_and_says_what_to_free(checkout, tmp_pa
     assert checkout("exit 0").communicate()[0] == "ready\n"
 
 
+_UV = """case "$*" in
+    *"config list") printf "%s\\n" ":env:.cert='/own/ca.pem'" "global.cert='/other'" "global.index-url='https://own/'";;
+    *uv.txt) echo "pip $*" >>asked; cp programs/uv "${0%python}uv";;
+    *) echo "pip $*" >>asked;;
+esac"""
+
+
+@pytest.mark.parametrize(("uv", "then_pip"), [("exit 0", False), ("echo 'no route' >&2; exit 2", True)])
+def test_uv_installs_by_what_pip_is_told_and_pip_where_it_cannot(checkout, tmp_path, uv, then_pip):
+    programs = tmp_path / "programs"
+    (programs / "uv").write_text(
+        f'#!/bin/sh\necho "uv $* $UV_DEFAULT_INDEX $SSL_CERT_FILE $UV_INDEX" >>{tmp_path}/asked\n{uv}\n'
+    )
+    (programs / "uv").chmod(0o755)
+    lock = tmp_path / "overlaylab/provision/toolchain/requirements.txt"
+    lock.write_text("tx==3 \\\n    --hash=sha256:1\nuv==2 \\\n    --hash=sha256:2\n    # via lint\nx==1\n")
+    pip = f"cd {tmp_path}\n{_UV.replace('cp programs', 'sed -n p $TMPDIR/uv.txt >>asked; cp programs')}"
+    out, err = checkout(pip).communicate()
+    assert (out, len(err.splitlines())) == (
+        "ready\n",
+        1,
+    )  # what uv had against it is told where pip fails too
+    asked = (tmp_path / "asked").read_text()
+    assert asked.splitlines()[1:4] == ["uv==2 \\", "    --hash=sha256:2", "    # via lint"]
+    installs = [line for line in asked.splitlines() if line.startswith(("pip", "uv p"))]
+    assert "--require-hashes --only-binary :all:" in installs[1]
+    assert installs[1].endswith(f"-r {lock} https://own/ /own/ca.pem ")
+    assert [line.split()[0] for line in installs] == ["pip", "uv", *(["pip"] if then_pip else [])]
+
+
 def test_a_call_that_was_killed_stands_in_nobodys_way(checkout, tmp_path):
     first = checkout("touch $TMPDIR/begun; exec sleep 0.5")
     while not list((tmp_path / "cache").glob("toolchain/*.tmp/begun")):
