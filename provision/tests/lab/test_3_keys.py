@@ -1,4 +1,4 @@
-"""Whose keys are in a node: its own host key, and the public key of this machine's user."""
+"""What tells nodes of one image apart: names, host keys; and whose public key lets in."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ def test_each_node_keeps_a_host_key_of_its_own_through_clean_states_and_boots(cl
 
     cluster.do(boot)
     assert cluster.sh(HOST_KEY) == noted
+    assert cluster.sh("hostname; cat /etc/hostname") == {name: f"{name}\n" * 2 for name in noted}
 
 
 def test_the_users_public_key_is_in_memory_alone(cluster) -> None:
