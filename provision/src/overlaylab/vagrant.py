@@ -68,10 +68,9 @@ class Vagrant:
         with log.open("a") as file:
             file.write(f"$ vagrant {' '.join(arguments)}\n{text}\n")
         if process.returncode:
-            tail = " / ".join(line.strip() for line in text.strip().splitlines()[-6:] if line.strip())
             raise UserError(
                 f"vagrant {' '.join(arguments)}",
-                f"ended with {process.returncode}: {tail}",
+                f"ended with {process.returncode}: {_last_words(text)}",
                 fix=f"The whole output is in {log}; ./task doctor looks for the usual causes",
             )
         return text
@@ -123,6 +122,13 @@ class Vagrant:
             )
             for name, (address, zone) in underlays.items()
         )
+
+
+def _last_words(text: str) -> str:
+    """The last lines that say something. Vagrant ends an unforeseen error with where it was in its source."""
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    words = [line for line in said if not re.search(r"\.rb:\d+:in [`'][^`']*'$", line)]
+    return " / ".join((words or said)[-6:])
 
 
 def _parse_ssh_config(text: str) -> dict[str, dict[str, str]]:

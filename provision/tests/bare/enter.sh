@@ -27,11 +27,11 @@ done <<MOUNTS
 $hierarchies
 MOUNTS
 mount --rbind /dev dev
-# A node of its own: setup gives it to a group by number, which is another group outside.
+# A node of its own: setup gives it to a group by number, which is another group outside. Its file stays: libvirt moves
+# the mount, which mount(2) refuses (ENOENT) for a file that is gone.
 if [ -c dev/kvm ]; then
-    mknod -m 0600 kvm c "$((0x$(stat -c %t dev/kvm)))" "$((0x$(stat -c %T dev/kvm)))"
-    mount --bind kvm dev/kvm
-    rm kvm
+    mknod -m 0600 .kvm c "$((0x$(stat -c %t dev/kvm)))" "$((0x$(stat -c %T dev/kvm)))"
+    mount --bind .kvm dev/kvm
 fi
 mount -t tmpfs -o mode=0755,nosuid,nodev tmpfs run
 mount -t tmpfs -o mode=1777,nosuid,nodev tmpfs tmp

@@ -86,9 +86,16 @@ async def test_an_error_says_the_last_lines_and_where_the_rest_is(fake, own_cach
     with pytest.raises(UserError) as wrong:
         await lab("up")
     assert wrong.value.where == "vagrant up"
-    assert wrong.value.rule == "ended with 3: line 5 / line 6 / line 7 / line 8 / no space left"
+    assert wrong.value.rule == "ended with 3: line 4 / line 5 / line 6 / line 7 / line 8 / no space left"
     assert f"{own_cache}/clusters/pair/vagrant.log" in wrong.value.fix
     assert "line 1\n" in (own_cache / "clusters" / "pair" / "vagrant.log").read_text()
+
+
+async def test_an_error_says_its_message_rather_than_lines_of_vagrants_source(fake) -> None:
+    lab = fake(f"cat '{FIXTURES}/up-unexpected.out'; exit 1")
+    with pytest.raises(UserError) as wrong:
+        await lab("up")
+    assert wrong.value.rule == "x"
 
 
 async def test_interrupting_lets_vagrant_clean_up(fake, tmp_path) -> None:
