@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import subprocess
+import tempfile
 from pathlib import Path
 
 import bare_caches
@@ -145,6 +147,35 @@ def test_settings_of_package_clients_are_copied_and_secrets_beside_them_are_not(
     assert 'SSL_CERT_FILE="/ca.pem"' in (root / "etc/environment").read_text()
     assert "proxy.example" in (root / "etc/apt/apt.conf.d/80company").read_text()
     assert not any("secret" in path.read_text() for path in root.rglob("*") if path.is_file())
+
+
+# -- entering it -------------------------------------------------------------------------------------
+
+# What libvirt does before it starts QEMU: virFileMoveMount of each mount below /dev.
+_MOVED = """
+set -eu
+mkdir "$1/upper" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$1/root"
+exec sh "$2" "$1/root" sh -c 'touch /run/saved; mount --move /dev/kvm /run/saved; stat --format=%F,%a /run/saved'
+"""
+
+
+@pytest.mark.root
+@pytest.mark.skipif(not Path("/dev/kvm").exists(), reason="there is no /dev/kvm")
+def test_its_dev_kvm_is_its_own_and_can_be_moved(tmp_path: Path) -> None:
+    spaces = ["unshare", "--mount", "--propagation=private", "--pid", "--fork", "--uts", "--net", "--cgroup"]
+    with tempfile.TemporaryDirectory(dir="/run") as folder:  # upper and work must not lie on an overlay
+        argv = [
+            *spaces,
+            "sh",
+            "-c",
+            _MOVED,
+            "sh",
+            folder,
+            str(Path(bare_walk.__file__).with_name("enter.sh")),
+        ]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("character special file,600\n", "")
 
 
 # -- control groups ---------------------------------------------------------------------------------

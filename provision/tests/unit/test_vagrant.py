@@ -95,7 +95,12 @@ async def test_an_error_says_its_message_rather_than_lines_of_vagrants_source(fa
     lab = fake(f"cat '{FIXTURES}/up-unexpected.out'; exit 1")
     with pytest.raises(UserError) as wrong:
         await lab("up")
-    assert wrong.value.rule == "x"
+    failed = (
+        "An unexpected error occurred when executing the action on the / '{}' machine. Please report this as a bug: / "
+        "Call to virDomainCreateWithFlags failed: internal error: Process exited prior to exec: libvirt:  error : "
+        "Unable to move /dev/kvm mount to /run/libvirt/qemu/{}-overlaylab-pair-node.kvm: No such file or directory"
+    )
+    assert wrong.value.rule == f"ended with 1: {failed.format('node1', 2)} / {failed.format('node2', 1)}"
 
 
 async def test_interrupting_lets_vagrant_clean_up(fake, tmp_path) -> None:
