@@ -121,12 +121,15 @@ def prepare(names: Iterable[str]) -> None:
 
 
 def begin(names: Iterable[str]) -> threading.Thread | None:
-    """Build those that are not in the cache yet beside whatever follows; None where all are there.
+    """Build those that are not in the cache yet beside whatever follows; None where nothing is to be built.
 
     `ensure` waits for the one that it needs. A failure is said at once, and raised by that `ensure`; what cannot
     be built for want of a compiler or a header raises UserError here.
     """
     missing = [name for name in dict.fromkeys(names) if not cached(name)]
+    if bundle_source.present():
+        prepare(missing)
+        return None
     if not missing:
         return None
     for name in missing:

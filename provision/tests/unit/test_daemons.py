@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overlaylab import daemons, overlays
+from overlaylab import bundle_source, daemons, overlays
 from overlaylab.commands.daemons import command
 from overlaylab.errors import UserError
 
@@ -81,6 +81,24 @@ def test_a_build_goes_on_beside_what_follows_and_is_waited_for(recipes, capsys) 
     assert said[0] == "building net 1.2.3 beside what follows (about 1 min 30 s of a core)"
     assert "building net: 0 s" in said
     assert daemons.begin(["net"]) is None
+
+
+def test_what_a_bundle_holds_is_not_announced_as_a_build(recipes, monkeypatch, capsys) -> None:
+    key = daemons.build_key(daemons.load_recipe("net"), daemons._go_version())
+    packed: list[str] = []
+
+    def supply(target: Path, what: str, **_: object) -> bool:
+        packed.append(f"{what} in {target.name}")
+        target.mkdir(parents=True)
+        (target / "manifest.json").write_text(json.dumps({"key": key, "binaries": {}}))
+        return True
+
+    monkeypatch.setattr(bundle_source, "present", lambda: True)
+    monkeypatch.setattr(bundle_source, "supply", supply)
+    assert daemons.begin(["net"]) is None
+    assert packed == [f"the daemons of net in net-{key[:12]}"]
+    assert calls() == []
+    assert capsys.readouterr().err == ""
 
 
 def test_a_build_beside_that_fails_is_said_at_once_and_raised_by_whoever_needs_it(recipes, capsys) -> None:

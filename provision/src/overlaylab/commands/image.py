@@ -36,6 +36,7 @@ def validate(system: str) -> None:
     """Check template, variables and formatting without building."""
     host.ensure()
     image.validate(system)
+    click.echo(f"the definition of image {system} is valid (packer/)")
 
 
 @command.command()
