@@ -17,7 +17,16 @@ bundle_fits() {
         bundle_fail "$bundle: must be for this machine, $here (found: $made_for). Make a bundle with FOR=${here%-*} on a machine with such a processor, or move $bundle away to use the network"
 }
 
-# Every part is what the bundle's sums say; once for each cache folder, some seconds.
+# Before the first use of this bundle with this cache folder.
+bundle_check_once() {
+    bundle_fits
+    checked=$OVERLAYLAB_CACHE/bundle-checked/$(sha256sum "$bundle/manifest.json" | cut -c1-16)
+    [ ! -e "$checked" ] || return 0
+    bundle_check
+    if mkdir -p "${checked%/*}"; then : >"$checked"; fi
+}
+
+# Every part is what the bundle's sums say.
 bundle_check() {
     bundle_fits
     echo "overlaylab: checking the bundle beside this checkout (once; some seconds)" >&2
@@ -74,15 +83,18 @@ bundle_elsewhere() {
     [ ! -w "$root" ] || return 0
     bundle_fits
     copy=$OVERLAYLAB_CACHE/checkout/$(sha256sum "$bundle/manifest.json" | cut -c1-12)
+    mkdir -p "${copy%/*}" || exit 2
+    exec 9>"${copy%/*}/.lock"
+    flock 9
     if [ ! -e "$copy/.complete" ]; then
         echo "overlaylab: $root cannot be written to: working in a copy of it, $copy" >&2
         rm -rf "$copy"
-        mkdir -p "$copy" || exit 2
-        find "$root" -mindepth 1 -maxdepth 1 ! -name bundle -exec cp -R {} "$copy/" \; ||
+        # find(1) tells of what failed with + alone.
+        { mkdir "$copy" && find "$root" -mindepth 1 -maxdepth 1 ! -name bundle -exec cp -R -t "$copy" {} + && chmod -R u+w "$copy"; } ||
             bundle_fail "$copy: must be copied from $root. Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk"
-        chmod -R u+w "$copy"
         touch "$copy/.complete"
     fi
+    exec 9>&-
     ln -sfn "$bundle" "$copy/bundle" # a medium may be mounted elsewhere the next time
     # Not in the copy: ./task lab:destroy removes the cache folder, and results are not its to remove.
     LAB_DB=${LAB_DB:-${XDG_DATA_HOME:-$HOME/.local/share}/overlaylab/lab.sqlite}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import os
@@ -18,6 +17,7 @@ from overlaylab import (
     bundle_parts,
     bundle_verify,
     daemons,
+    disk_full,
     host,
     host_packages,
     image_process,
@@ -59,8 +59,8 @@ def make(out: Path, request: Request) -> str:
             raise unknown("OVERLAYS", "must name overlays whose daemons are built", name, daemons.names())
     check_out(out)
     check_key(request.key)
-    commit, version, made = described()
     host.ensure_packages((host_packages.BUNDLES,))
+    commit, version, made = described()
     overlays = request.overlays or daemons.names() if bundle_parts.LAB in request.contents else ()
     with (
         lock.held(paths.cache() / "bundle"),
@@ -219,7 +219,7 @@ def full(out: Path, wrong: OSError) -> UserError:
     """What to tell of a file that could not be read or written."""
     fix = (
         f"Free some on the disk of {wrong.filename or out} and of {paths.cache()}"
-        if wrong.errno in (errno.ENOSPC, errno.EDQUOT)
+        if disk_full.is_about(wrong)
         else "Look at that file and its folder"
     )
     return UserError(

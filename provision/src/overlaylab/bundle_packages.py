@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 
-from overlaylab import host_packages, paths
+from overlaylab import host_releases, paths
 from overlaylab.bundle_systems import System
 from overlaylab.errors import UserError
 
@@ -86,14 +86,22 @@ def closure(system: System, architecture: str, names: Iterable[str]) -> list[dic
 
     Raises UserError where this machine's package sources lack the system, a package, or cannot be reached.
     """
+    release = host_releases.RELEASES[system.name]
+    names = list(names)
+    if absent := [name for name in names if name in release.absent]:
+        raise UserError(
+            f"packages of {system.name}",
+            "must be there for all that WITH names",
+            seen=", ".join(f"{name}: {release.absent[name]}" for name in absent),
+            fix="Leave out of WITH what takes them: docs/hosts.md, Other systems, says what works there",
+        )
     apt = Apt(paths.cache() / "bundle" / f"apt-{system.name}-{architecture}", system, architecture)
     apt.prepare()
     again = "Correct this machine's package sources or its network, then type the command again; downloads are kept"
     apt.run("apt-get", "update", "-qq", rule="must have lists that can be read", fix=again)
     check_sources(apt)
     wanted = list(dict.fromkeys([*BEGINNING, *names]))
-    known = _known(apt, wanted)
-    renamed = [name if name in known else host_packages.renamed(name) for name in wanted]
+    renamed = [release.renamed.get(name, name) for name in wanted]
     install = ("--assume-yes", "--quiet=2", "install", *renamed)
     printed = apt.run(
         "apt-get",
@@ -154,13 +162,6 @@ def check_sources(apt: Apt) -> None:
             seen=", ".join(have) or "no source",
             fix=f"Make that bundle on a machine with {apt.system.name}, or add that release to the sources here",
         )
-
-
-def _known(apt: Apt, names: list[str]) -> set[str]:
-    listing = subprocess.run(
-        apt.argv("apt-cache", "madison", *names), capture_output=True, text=True, check=False
-    )
-    return {line.partition("|")[0].strip() for line in listing.stdout.splitlines()}
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:

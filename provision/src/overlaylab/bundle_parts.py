@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from email.parser import Parser
 from pathlib import Path
+from typing import IO
 
 from overlaylab import (
     bundle_packages,
@@ -40,7 +41,12 @@ CONTENTS = (LAB, VIEWER, TEST)
 GROUPS = {
     LAB: (host_packages.CONTAINERS,),
     VIEWER: (host_packages.VIEWER,),
-    TEST: (host_packages.SCREENLESS, host_packages.BROWSER),
+    TEST: (
+        host_packages.VIEWER,
+        host_packages.SCREENLESS,
+        host_packages.BROWSER,
+        host_packages.BUNDLES,
+    ),
 }
 """Optional groups of packages that each of them takes, beyond the lab's own."""
 
@@ -58,7 +64,7 @@ class Source:
 def checkout(work: Path) -> Source:
     """The commit as a plain tree, unpacked in `work`."""
     with tempfile.TemporaryFile() as file:
-        subprocess.run(["git", "-C", paths.ROOT, "archive", "HEAD"], stdout=file, check=True)
+        _git("archive", "HEAD", stdout=file)
         file.seek(0)
         with tarfile.open(fileobj=file) as tar:
             strange = [member.name for member in tar if not (member.isfile() or member.isdir())]
@@ -78,11 +84,22 @@ def history(work: Path) -> Source:
     """What came before the commit, as git-bundle(1) makes it."""
     target = work / "history.bundle"
     # One thread, or the same history gives other bytes.
-    argv = ["git", "-C", paths.ROOT, "-c", "pack.threads=1", "bundle", "create", "--quiet", target, "HEAD"]
-    subprocess.run(argv, check=True)
+    _git("-c", "pack.threads=1", "bundle", "create", "--quiet", str(target), "HEAD")
     return Source(
         "history", "git's history of the commit", ("Apache-2.0",), {f"{FOLDER}/history.bundle": target}
     )
+
+
+def _git(*words: str, stdout: IO[bytes] | None = None) -> None:
+    """Run git on the checkout; its complaints are for the user. Raises UserError."""
+    done = subprocess.run(["git", "-C", paths.ROOT, *words], stdout=stdout, check=False)
+    if done.returncode:
+        raise UserError(
+            "bundle:make",
+            "must be able to pack the checkout and its history with git",
+            seen=f"exit code {done.returncode}, git's words are above",
+            fix="Free some disk where they say so, else look at the repository (git fsck), then type the command again",
+        )
 
 
 def toolchain(system: System, architecture: str) -> Source:

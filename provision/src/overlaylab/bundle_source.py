@@ -7,18 +7,16 @@ asked of the network: what it lacks is an error.
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import gzip
 import hashlib
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from overlaylab import paths
+from overlaylab import disk_full, paths
 from overlaylab.bundle_manifest import FOLDER, NAME, File, Manifest, from_json
 from overlaylab.errors import UserError
 from overlaylab.progress import say
@@ -68,8 +66,8 @@ def supply(target: Path, what: str, *, packed: bool = False) -> bool:
         lacks(what, target.name)
     target.parent.mkdir(parents=True, exist_ok=True)
     say(f"{what}: from the bundle, {sum(file.bytes for file in files) / 1e6:.0f} MB")
-    with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.parent) as name:
-        work = Path(name) / "made"
+    with _beside(target) as folder:
+        work = folder / "made"
         for file in files:
             copy = work / file.path.removeprefix(f"{inside}/")
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -91,8 +89,8 @@ def unpack(path: str, target: Path, what: str) -> bool:
         lacks(what, path)
     target.parent.mkdir(parents=True, exist_ok=True)
     say(f"{what}: from the bundle, {file.bytes / 1e6:.0f} MB")
-    with tempfile.TemporaryDirectory(prefix=".bundle-", dir=target.parent) as name:
-        archive, made = Path(name) / "archive", Path(name) / "made"
+    with _beside(target) as folder:
+        archive, made = folder / "archive", folder / "made"
         take(file, archive)
         try:
             # Checked a line before: it is what bundle:make packed (Python 3.11.2 knows no filter=).
@@ -157,6 +155,18 @@ def _differs(file: File, digest: str) -> UserError:
 
 
 @contextlib.contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A folder to make `target` in. Its name is the same each time: one that a kill has left goes with the next call."""
+    folder = target.parent / f".{target.name}.unpacking"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
 def _written(path: Path) -> Iterator[BinaryIO]:
     """A new file whose OSError (a full disk, a medium that cannot be read) is a UserError."""
     try:
@@ -167,14 +177,13 @@ def _written(path: Path) -> Iterator[BinaryIO]:
 
 
 def _uncopied(path: Path, wrong: OSError) -> UserError:
-    full = wrong.errno in (errno.ENOSPC, errno.EDQUOT)
     return UserError(
         str(path),
         "must be copied out of the bundle",
         seen=wrong.strerror or str(wrong),
         fix=(
             "Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk"
-            if full
+            if disk_full.is_about(wrong)
             else "Look at the medium that holds the bundle, and at the cache folder"
         )
         + ", then type the command again; nothing half made is used",

@@ -20,7 +20,7 @@ MODULES = paths.VIEWER / "node_modules"
 BUILT = paths.VIEWER / "dist"
 GENERATED = paths.VIEWER / "src" / "generated"
 
-_NOT_SOURCES = {"node_modules", "dist", "release", "test", "Taskfile.yml"}
+_NOT_SOURCES = {"node_modules", ".node_modules.unpacking", "dist", "release", "test", "Taskfile.yml"}
 
 
 def run_node(

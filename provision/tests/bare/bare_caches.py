@@ -77,16 +77,17 @@ def _copy(shared: Shared, source: Path, target: Path) -> None:
     if not found:
         return
     target.mkdir(parents=True, exist_ok=True)
-    # What is there already stays. Links take no room; reflinks neither, where the file system has them.
-    how = ["--link"] if shared.linked else ["--reflink=auto"]
-    argv = [
-        "cp",
-        "--archive",
-        "--no-clobber",
-        *how,
-        "--target-directory",
-        str(target),
-        "--",
-        *map(str, found),
-    ]
-    subprocess.run(argv, check=True)
+    # What is there already stays.
+    if shared.linked:
+        argv = ["cp", "--archive", "--no-clobber", "--link", "--target-directory", str(target), "--"]
+        subprocess.run([*argv, *map(str, found)], check=True)
+        return
+    for folder in found:
+        # A kill leaves no file in part, and a folder without the one that says that it is whole.
+        for file in sorted(folder.iterdir(), key=lambda path: path.name == shared.whole):
+            copy = target / folder.name / file.name
+            if not copy.exists():
+                copy.parent.mkdir(exist_ok=True)
+                partial = copy.with_name(f".{file.name}.copying")
+                subprocess.run(["cp", "--archive", "--reflink=auto", "--", file, partial], check=True)
+                partial.replace(copy)

@@ -41,6 +41,8 @@ COMMANDS: tuple[tuple[str, int], ...] = (
     ("./task view", 2),
     ("./task viewer:demo", 0),
     ("./task viewer:package", 0),
+    ("./task bundle:show FILE=overlaylab.tar", 2),
+    ("./task bundle:make OUT=../overlaylab.tar FOR=debian-12 WITH=viewer", 0),
     ("./task docs:overlays", 0),
     ("./task bench:statistics TRIALS=2 INTERVALS=20", 0),
     ("./task bench:fuzz INPUTS=200", 0),

@@ -6,6 +6,7 @@ import configparser
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 
 from bare_roots import apt_settings
@@ -32,8 +33,9 @@ def write(root: Path, home: Path) -> None:
     (root / "etc/environment").write_text("".join(f'{name}="{value}"\n' for name, value in known.items()))
     if lines := apt_settings():
         (root / "etc/apt/apt.conf.d/80company").write_text("".join(f"{line}\n" for line in lines))
-    _write_pip(root / "etc/pip.conf")
+    pip = _write_pip(root / "etc/pip.conf")
     npm = [line for line in _lines(Path.home() / ".npmrc") if line.partition("=")[0].strip() in _NPM]
+    _copy_named(root, [*known.values(), *pip.values(), *(line.partition("=")[2].strip() for line in npm)])
     (home / ".npmrc").write_text("".join(f"{line}\n" for line in npm))
     asked = (
         subprocess.run(["go", "env", *_GO], capture_output=True, text=True, check=False)
@@ -47,13 +49,24 @@ def write(root: Path, home: Path) -> None:
         go.write_text("".join(f"{name}={value}\n" for name, value in pairs if value))
 
 
-def _write_pip(target: Path) -> None:
+def _copy_named(root: Path, values: Iterable[str]) -> None:
+    """Files that settings name, such as certificates, where the root has none of that name."""
+    for path in map(Path, values):
+        copy = root / path.relative_to("/") if path.is_absolute() else None
+        if copy and path.is_file() and not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy)
+
+
+def _write_pip(target: Path) -> dict[str, str]:
+    """What is kept of this machine's pip.conf(5)."""
     found = configparser.ConfigParser(interpolation=None)
     found.read([Path("/etc/pip.conf"), Path.home() / ".config/pip/pip.conf", Path.home() / ".pip/pip.conf"])
     kept = configparser.ConfigParser(interpolation=None)
     kept["global"] = {name: found["global"][name] for name in _PIP if found.has_option("global", name)}
     with target.open("w") as file:
         kept.write(file)
+    return dict(kept["global"])
 
 
 def _lines(path: Path) -> list[str]:

@@ -17,7 +17,7 @@ TURNS = 5
 COLD_TURN, SYSTEMD_TURN = 0, 2
 
 _ROOT_TESTS = (
-    "sudo --preserve-env=OVERLAYLAB_CACHE env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
+    "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
     " ./task --with-tools pytest provision/tests/unit -m root"
 )
 STEPS = (
@@ -102,6 +102,8 @@ def walk(there: Space, *, cold: bool) -> int:
     if not done or not all(_typed(there, command, what) for command, what in ENDING):
         return 1
     rest = left(before, look(there))
+    if came := rest.pop("modules", None):  # packages' daemons load them, too; which are ours, unit tests say
+        print(f"bare machine: kernel modules that came: {', '.join(came)}", flush=True)
     for kind, names in rest.items():
         print(f"bare machine: left behind, {kind}: {', '.join(names)}", flush=True)
     if not rest:

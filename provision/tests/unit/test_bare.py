@@ -88,6 +88,39 @@ def test_an_image_is_copied_as_the_box_for_containers_is_added_to_it_later(
     assert (bare_caches.folder() / "images" / "debian-0123" / "manifest.json").read_text() == "{}"
 
 
+def test_a_copy_that_was_killed_is_not_whole_and_is_made_good(state: Path, tmp_path: Path) -> None:
+    image = tmp_path / "root" / bare_caches.OWN / "images" / "debian-0123"
+    image.mkdir(parents=True)
+    (image / "manifest.json").write_text("{}")
+    (image / "overlaylab.box").write_text("box")
+    kept = bare_caches.folder() / "images" / "debian-0123"
+    kept.mkdir(parents=True)
+    (kept / ".overlaylab.box.copying").write_text("b")
+    bare_caches.lend(tmp_path / "early")
+    assert not (tmp_path / "early" / bare_caches.OWN / "images").exists()
+    bare_caches.collect(tmp_path / "root")
+    assert {path.name: path.read_text() for path in kept.iterdir()} == {
+        "manifest.json": "{}",
+        "overlaylab.box": "box",
+    }
+
+
+def test_a_certificate_that_a_setting_names_is_there_under_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own.pem"
+    own.write_text("certificate")
+    for name in bare_settings.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(own))
+    monkeypatch.setenv("PIP_INDEX_URL", "https://own.example/simple")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "root/etc/apt/apt.conf.d").mkdir(parents=True)
+    (tmp_path / "root/home").mkdir()
+    bare_settings.write(tmp_path / "root", tmp_path / "root/home")
+    assert (tmp_path / "root" / own.relative_to("/")).read_text() == "certificate"
+
+
 # -- roots ------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,17 @@ from pathlib import Path
 import pytest
 from lab_bundle import bundle, flip, manifest, sources
 
-from overlaylab import bundle_make, bundle_manifest, bundle_systems, bundle_verify, host_releases, paths
+from overlaylab import (
+    bundle_make,
+    bundle_manifest,
+    bundle_parts,
+    bundle_systems,
+    bundle_verify,
+    host_packages,
+    host_releases,
+    paths,
+)
+from overlaylab.commands import setup
 from overlaylab.commands.bundle import describe
 from overlaylab.errors import UserError
 
@@ -253,3 +263,11 @@ def test_a_signature_is_one_that_ssh_verifies(tmp_path):
     assert subprocess.run(argv, stdin=out.open("rb"), capture_output=True).returncode == 0
     flip(out, 5000)
     assert subprocess.run(argv, stdin=out.open("rb"), capture_output=True).returncode != 0
+
+
+def test_what_the_tests_ask_for_is_in_a_bundle_for_tests():
+    asked = host_packages.names(setup._TESTED)
+    groups = [group for name in bundle_parts.CONTENTS for group in bundle_parts.GROUPS[name]]
+    assert set(asked) == set(host_packages.names(groups))
+    alone = [group for name in ("lab", "test") for group in bundle_parts.GROUPS[name]]
+    assert set(asked) == set(host_packages.names(alone))

@@ -59,6 +59,13 @@ def test_a_damaged_download_is_removed_and_named(stanzas, tmp_path):
     assert not (tmp_path / "redir.deb").exists()
 
 
+def test_what_a_release_lacks_fails_by_name_before_anything_is_downloaded(own_cache):
+    with pytest.raises(UserError) as wrong:
+        bundle_packages.closure(SYSTEMS["ubuntu-24.04"], "amd64", ["tini", "vagrant", "chromium"])
+    assert wrong.value.seen == "vagrant: dropped by Ubuntu for its licence, chromium: a snap on Ubuntu"
+    assert not own_cache.exists()
+
+
 def test_a_package_is_known_by_its_file_and_by_its_stanza():
     assert bundle_packages.key("tini", "1%3a0.19.0-1+b3", "amd64.deb") == ("tini", "1:0.19.0-1+b3", "amd64")
     assert bundle_packages.key("tini", "1:0.19.0-1+b3", "amd64") == ("tini", "1:0.19.0-1+b3", "amd64")

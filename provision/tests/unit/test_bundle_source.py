@@ -229,6 +229,16 @@ def test_the_front_door_names_what_is_damaged(beside, own_cache):
     assert done.stderr.rstrip().endswith("comparing its digest with the one that bundle:make printed")
 
 
+def test_a_bundle_is_checked_once_for_each_cache_folder_and_each_bundle(beside, own_cache):
+    line = "bundle_check_once; echo used"
+    assert door(beside, own_cache, line).stderr.startswith("overlaylab: checking the bundle")
+    assert door(beside, own_cache, line).stderr == ""
+    flip(beside / "bundle" / "toolchain" / KEY / "one-1.whl", 2)
+    with (beside / "bundle/manifest.json").open("a") as file:
+        file.write(" ")
+    assert door(beside, own_cache, line).stdout == ""
+
+
 def test_a_bundle_of_an_older_checkout_is_refused_by_its_toolchain(beside, own_cache):
     assert door(beside, own_cache, f"bundle_wheels {KEY}").stdout == f"{beside}/bundle/toolchain/{KEY}"
     done = door(beside, own_cache, "bundle_wheels fedcba9876543210")
@@ -241,11 +251,22 @@ def test_the_front_door_refuses_a_bundle_for_another_system(tmp_path, own_cache)
     assert done.returncode == 2 and "found: debian-99-" in done.stderr and done.stdout == ""
 
 
+# Root may write anywhere: what it is told of a read-only medium is told here by a function.
+ELSEWHERE = """eval "$(sed -n '/^bundle_elsewhere/,/^}/p' "$root/provision/toolchain/bundle.sh" | sed 's/\\[ ! -w "$root" \\] ||/false \\&\\&/')"; bundle_elsewhere lab:x A='1 2'"""
+
+
+def test_a_copy_that_failed_half_way_is_not_used(beside, own_cache):
+    (beside / "task").write_text("#!/bin/sh\necho used\n")
+    (beside / "zz").write_bytes(bytes(1 << 20))
+    done = door(beside, own_cache, f"trap '' XFSZ; ulimit -f 200; {ELSEWHERE}")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "must be copied from" in done.stderr
+    assert door(beside, own_cache, ELSEWHERE).stdout == "used\n"
+
+
 def test_a_checkout_that_cannot_be_written_to_works_in_a_copy(beside, own_cache):
     (beside / "task").write_text('#!/bin/sh\necho "$0 $LAB_DB $*"; cat "${0%task}bundle/SHA256SUMS" >&2\n')
-    # Root may write anywhere: what it is told of a read-only medium is told here by a function.
-    line = """test_w() { return 1; }; eval "$(sed -n '/^bundle_elsewhere/,/^}/p' "$root/provision/toolchain/bundle.sh" | sed 's/\\[ ! -w "$root" \\] ||/false \\&\\&/')"; bundle_elsewhere lab:x A='1 2'"""
-    done = door(beside, own_cache, line)
+    done = door(beside, own_cache, ELSEWHERE)
     assert done.returncode == 0, done.stderr
     program, results, *words = done.stdout.split()
     assert Path(program).parent.parent == own_cache / "checkout"

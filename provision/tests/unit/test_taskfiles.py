@@ -255,6 +255,14 @@ def test_removing_everything_asks_first(task) -> None:
     assert "CLUSTER=pair" in task("--yes", "lab:destroy", "CLUSTER=pair").stdout.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("typed", "stays"), [("1", True), ("yes", True), ("0", False), ("No", False), ("", False)]
+)
+def test_the_question_says_what_the_command_will_do_to_the_cache_folder(task, typed, stays):
+    done = task("--yes", "lab:destroy", f"KEEP_CACHE={typed}")
+    assert ("the cache folder with images and tools stays" in done.stdout + done.stderr) is stays
+
+
 def test_this_checkout_has_its_own_lab() -> None:
     assert (ROOT / "provision" / "bin" / "lab").stat().st_mode & 0o111
 
