@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -42,7 +43,7 @@ def archive(packages: Sequence[str] = PACKAGES) -> Path:
     try:
         subprocess.run(
             ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}", "--format=tar",
-             *(f"--aptopt={line}" for line in apt_settings()), SUITE, str(partial)],
+             *(f"--aptopt={line}" for line in apt_settings()), SUITE, str(partial), *mirrors()],
             check=True, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         partial.replace(target)
@@ -57,6 +58,15 @@ def apt_settings() -> list[str]:
     argv = ["apt-config", "dump", '--format=%F "%v";%n', *(f"Acquire::{name}" for name in names)]
     dumped = subprocess.run(argv, capture_output=True, text=True, check=False).stdout
     return [line for line in dumped.splitlines() if line.strip()]
+
+
+def mirrors() -> list[str]:
+    """Where this machine gets the suite from, as lines of sources.list(5); without any, mmdebstrap knows where."""
+    shown = "$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)"
+    argv = ["apt-get", "indextargets", "--format", shown, "Created-By: Packages"]
+    listed = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
+    wanted = re.compile(rf"Debian (deb \S+ {SUITE}(-updates|-security)? main)")
+    return list(dict.fromkeys(found[1] for line in listed if (found := wanted.fullmatch(line))))
 
 
 @contextlib.contextmanager

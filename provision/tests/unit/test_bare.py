@@ -135,6 +135,28 @@ def archive(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(bare_roots, "archive", lambda _: tmp_path / "root.tar")
 
 
+def test_a_root_comes_from_this_machines_own_sources_of_the_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [
+        "Debian deb http://mirror.example/debian/ bookworm main",
+        "Debian deb http://mirror.example/debian/ bookworm main",
+        "Debian deb http://mirror.example/debian/ bookworm non-free",
+        "Debian deb http://mirror.example/debian/ bookworm-backports main",
+        "Debian deb http://mirror.example/debian-security/ bookworm-security main",
+        "Debian deb http://mirror.example/debian/ trixie main",
+        "Other deb http://other.example/ bookworm main",
+    ]
+    program = tmp_path / "apt-get"
+    program.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert bare_roots.mirrors() == [
+        "deb http://mirror.example/debian/ bookworm main",
+        "deb http://mirror.example/debian-security/ bookworm-security main",
+    ]
+
+
 def test_a_root_is_unpacked_anew_and_removed(archive: None) -> None:
     with bare_roots.unpacked() as root:
         assert (root / "etc/hostname").read_text() == "bare"
