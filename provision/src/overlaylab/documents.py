@@ -12,12 +12,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from overlaylab import documents_limits
+from overlaylab.documents_limits import Field, shown
 from overlaylab.errors import UserError
-from overlaylab.paths import ROOT
 from overlaylab.schema_errors import best_error, in_words
-
-Field = str | int
-"""A key of a mapping or an index of a list."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +62,13 @@ def parse_document(path: Path) -> Document:
     from ruamel.yaml.constructor import DuplicateKeyError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    text = documents_limits.text(path)
+    yaml = YAML(typ="rt", pure=True)
+    yaml.Scanner, yaml.Constructor = documents_limits.scanner(), documents_limits.constructor()
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        rule = f"must be a readable text file in UTF-8 ({getattr(wrong, 'strerror', None) or wrong})"
-        raise UserError(shown(path), rule, fix="Check the name and the file's permissions.") from None
-    try:
-        tree = YAML(typ="rt", pure=True).load(StringIO(text))
+        tree = yaml.load(StringIO(text))
+    except RecursionError:
+        raise documents_limits.too_deep(path) from None
     except DuplicateKeyError as wrong:
         key = str(wrong.problem).split('"')[1]
         raise UserError(
@@ -90,6 +88,7 @@ def parse_document(path: Path) -> Document:
         raise UserError(
             shown(path), "must be valid YAML", seen=" ".join(str(wrong).split()), fix="Correct the file."
         ) from None
+    documents_limits.check_size(path, tree)
     if not isinstance(tree, dict):
         raise UserError(
             f"{shown(path)}:1",
@@ -101,7 +100,10 @@ def parse_document(path: Path) -> Document:
     _collect_lines(tree, (), lines)
     data = _plain(tree)
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
-    return Document(path, data, hashlib.sha256(canonical.encode()).hexdigest(), lines)
+    document = Document(path, data, hashlib.sha256(canonical.encode()).hexdigest(), lines)
+    for fields, rule, seen, fix in documents_limits.wrong_values(data):
+        raise document.error(*fields, rule=rule, seen=seen, fix=fix)
+    return document
 
 
 def validate(document: Document, schema: Path) -> None:
@@ -141,12 +143,6 @@ def unknown(where: str, rule: str, name: str, known: Iterable[str]) -> UserError
     return UserError(
         where, rule, seen=json.dumps(name), fix=(f'Did you mean "{close[0]}"? ' if close else "") + listed
     )
-
-
-def shown(path: Path) -> str:
-    """A path as a user sees it: relative to the checkout where it lies in it."""
-    path = path.absolute()
-    return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def dotted(fields: Iterable[Field]) -> str:

@@ -1,5 +1,8 @@
 """Errors that a user can act on."""
 
+LONGEST = 2000
+"""Characters of a value that an error repeats: a program's last words fit."""
+
 
 class UserError(Exception):
     """Somebody's input or machine stands in the way; printed as one paragraph, exit code 2.
@@ -12,8 +15,16 @@ class UserError(Exception):
 
     def __init__(self, where: str, rule: str, *, seen: object = None, fix: str) -> None:
         self.where, self.rule, self.seen, self.fix = where, rule, seen, fix
-        found = "" if seen is None else f" (found: {seen})"
+        found = "" if seen is None else f" (found: {_short(str(seen))})"
         super().__init__(f"{where}: {rule}{found}. {fix}")
+
+
+def _short(seen: str) -> str:
+    """What a terminal shows as it is, and no more than can be read."""
+    plain = "".join(
+        each if each.isprintable() or each in "\n\t" else ascii(each)[1:-1] for each in seen[:LONGEST]
+    )
+    return plain if len(seen) <= LONGEST else f"{plain}… ({len(seen)} characters)"
 
 
 class NodeError(Exception):

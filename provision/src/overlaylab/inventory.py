@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 import getpass
+import re
 from dataclasses import dataclass
 from io import StringIO
 from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
 from pathlib import Path
 from typing import Any
 
-from overlaylab.documents import Document, load_document, shown
+from overlaylab.documents import Document, Field, load_document, shown
 from overlaylab.errors import UserError
 from overlaylab.paths import PROVISION
 
@@ -72,6 +73,7 @@ def load_inventory(path: Path) -> Inventory:
             "underlay_address and zone; or leave INVENTORY out for the lab's own nodes.",
         )
     document = load_document(path, SCHEMA)
+    _check_values(document, document.data["all"], ("all",))
     everything = document.data["all"]
     common = everything.get("vars") or {}
     nodes = tuple(_node(document, name, common, own or {}) for name, own in everything["hosts"].items())
@@ -105,6 +107,20 @@ def write_inventory(path: Path, inventory: Inventory) -> None:
     new = path.with_name(f"{path.name}.new")
     new.write_text("# Written by overlaylab; changes are lost.\n" + text.getvalue(), encoding="utf-8")
     new.replace(path)
+
+
+def _check_values(document: Document, held: Any, at: tuple[Field, ...]) -> None:
+    """Ansible evaluates what stands in braces, wherever a value is used: here a value is what it says."""
+    if isinstance(held, dict):
+        for key, value in held.items():
+            _check_values(document, value, (*at, key))
+    elif isinstance(held, str) and (braces := re.search(r"\{[{%#]", held)):
+        raise document.error(
+            *at,
+            rule=f"must be a plain value, without {braces[0]}",
+            seen=f'"{held[:60]}"',
+            fix="Write the value itself: nothing in an inventory is evaluated.",
+        )
 
 
 def _node(document: Document, name: str, common: dict[str, Any], own: dict[str, Any]) -> InventoryNode:
@@ -177,6 +193,16 @@ def _address(document: Document, at: tuple[str, ...], text: str) -> IPv4Interfac
         raise document.error(
             *at, rule=f"must be a host's address in {address.network}", seen=f'"{text}"',
             fix="This is the network's first or last address; write the node's own.",
+        )  # fmt: skip
+    if (
+        address.ip.is_multicast
+        or address.ip.is_loopback
+        or address.ip.is_unspecified
+        or address.ip.is_reserved
+    ):
+        raise document.error(
+            *at, rule="must be an address that one node has and others reach", seen=f'"{text}"',
+            fix="Write the node's own address on the underlay, as `ip -br address` prints it.",
         )  # fmt: skip
     return address
 

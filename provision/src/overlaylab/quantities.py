@@ -24,7 +24,14 @@ UNITS: dict[str, dict[str, Decimal]] = {
 }
 """Base unit -> spelling -> factor. Decimal prefixes are powers of 1000, binary ones (KiB) of 1024."""
 
-_FORM = re.compile(r"(\d+(?:\.\d+)?) (\S+)")
+LARGEST: dict[str, tuple[Decimal, str]] = {
+    "bit/s": (Decimal(10**12), "1000 Gbit/s: no link of a node is faster"),
+    "s": (Decimal(3600), "3600 s: nothing here lasts an hour"),
+    "bytes": (Decimal(10**12), "1000 GB: no node holds more"),
+}
+"""Base unit -> what a quantity may be at most, and why."""
+
+_FORM = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?) (\S+)")
 
 
 class QuantityError(ValueError):
@@ -39,10 +46,16 @@ def quantity(text: object, unit: str) -> float:
     if form is None or factor is None:
         raise QuantityError(f"must be a number, a blank and a unit out of {', '.join(spellings)}")
     # Decimal, because 0.966 * 0.001 is not 0.000966 in binary and the value goes into a digest and a table.
-    return float(Decimal(form[1]) * factor)
+    value = Decimal(form[1]) * factor
+    largest, why = LARGEST[unit]
+    if value > largest:
+        raise QuantityError(f"must be at most {why}")
+    if unit == "bytes" and value % 1:
+        raise QuantityError("must be a whole number of bytes")
+    return float(value)
 
 
-_PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%")
+_PERCENT = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?) ?%")
 
 
 def percent(text: str) -> float:

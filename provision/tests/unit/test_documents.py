@@ -1,5 +1,6 @@
 """Reading documents: lines, digests, quantities. Wrong documents: test_documents_golden.py."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,41 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         parse_document(path)
     with pytest.raises(UserError, match="No such file"):
         parse_document(tmp_path / "absent.yml")
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("- " * 3000 + "x\n", "nested more than 40 levels deep"),
+        ("a: [\n" + "  x1,\n" * 100_000 + "]\n", "more than 5000 values"),
+        ("a: " + "x" * 1_000_000, "must be at most 1 MB long"),
+    ],
+)
+def test_a_file_that_would_be_read_for_long_is_refused_early(tmp_path: Path, text: str, seen: str) -> None:
+    with pytest.raises(UserError, match=seen):
+        parse_document(write(tmp_path, text))
+
+
+def test_only_a_regular_file_is_read_and_nothing_is_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "some.yml")
+    for path in (tmp_path / "some.yml", Path("/dev/zero")):
+        with pytest.raises(UserError, match="must be a regular file"):
+            parse_document(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "why"),
+    [
+        ("1001 Gbit/s", "bit/s", "no link of a node is faster"),
+        ("3601 s", "s", "nothing here lasts an hour"),
+        ("0.5 bytes", "bytes", "a whole number of bytes"),
+        ("1.0005 kB", "bytes", "a whole number of bytes"),
+        ("٩٧٢ Mbit/s", "bit/s", "a number, a blank and a unit"),
+    ],
+)
+def test_a_quantity_that_no_network_has(text: str, unit: str, why: str) -> None:
+    with pytest.raises(QuantityError, match=why):
+        quantity(text, unit)
 
 
 def test_dotted() -> None:

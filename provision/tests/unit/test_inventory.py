@@ -1,9 +1,13 @@
 """Inventories. Wrong ones: test_documents_golden.py."""
 
 import getpass
+import json
 from ipaddress import IPv4Interface
 from pathlib import Path
 
+import pytest
+
+from overlaylab.errors import UserError
 from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
 
 RIGHT = Path(__file__).parents[1] / "golden" / "right" / "inventory.yml"
@@ -58,3 +62,13 @@ def test_a_hosts_own_value_wins_and_the_user_is_ansibles_default(tmp_path: Path)
 def test_ssh_over_the_underlay_is_noticed() -> None:
     assert node(1, ssh_host="192.168.77.11").management_on_underlay
     assert not node(1).management_on_underlay
+
+
+def test_what_would_be_evaluated_leaves_no_trace(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    for value in (f"{{{{ lookup('pipe', 'touch {trace}') }}}}", f"-oProxyCommand=touch${{IFS}}{trace}"):
+        path = tmp_path / "inventory.yml"
+        path.write_text(RIGHT.read_text().replace("alpha.example.net", json.dumps(value)))
+        with pytest.raises(UserError, match=r"alpha\.ansible_host"):
+            load_inventory(path)
+    assert not trace.exists()
