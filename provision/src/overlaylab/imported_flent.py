@@ -1,8 +1,8 @@
 """flent's data files, versions 1 to 4 (https://flent.org/data-format.html).
 
 Each series that was measured is a trial of its own. Rates are those at flent's own steps; RTTs are the single ones
-where the file has them (``raw_values``), else those at the steps. Series that flent computed from others (averages,
-sums) and series without a metric here are left out. The client of netperf counts what it hands to its kernel, so an
+where the file has them (``raw_values``), else those at the steps; both have to agree. Series that flent computed from
+others (averages, sums, fairness) and series without a metric here are left out. The client of netperf counts what it hands to its kernel, so an
 upload's rate is the sender's; ``counted`` in the parameters says so.
 """
 
@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from statistics import median
 
 from overlaylab.imported_base import Measured, MeasuredTrial, member, number, stamp
 from overlaylab.model import JSON, Sample
@@ -21,7 +22,14 @@ KEYS = {"x_values", "results", "metadata"}
 NEWEST = 4
 RATES = {"Mbits/s": 1e6, "bits/s": 1.0}
 """What flent calls its units, in bit/s."""
-COMPUTED = re.compile(r".*[ :](avg|sum|totals|median|mean|max|min)")
+COMPUTED = re.compile(r".*[ :](avg|sum|totals?|fairness|median|mean|max|min)")
+COMPUTING = {"AverageRunner", "SmoothAverageRunner", "SumRunner", "DiffMinRunner", "FairnessRunner"}
+"""What flent says of such a series since format 3 (its runners.py)."""
+UNCONVERTED = 4
+"""Before it, the single values of netperf's request-response series are transactions per second, not ms."""
+APART = 0.1
+"""How far the medians of the single values and of those at flent's steps may be apart. In ten of flent's own test files
+they are at most 0.018 apart; their means are up to 30-fold, as one stall outweighs all."""
 
 
 def read(report: JSON) -> Measured:
@@ -44,9 +52,10 @@ def read(report: JSON) -> Measured:
         own = about_series.get(name) if isinstance(about_series, dict) else None
         own = own if isinstance(own, dict) else {}
         singles = raw.get(name)
-        samples = (
-            () if COMPUTED.fullmatch(name) else tuple(_samples(name, values, x_values, own, singles, zero))
-        )
+        if version < UNCONVERTED and "UDP" in name:
+            singles = _in_ms(name, singles)
+        computed = COMPUTED.fullmatch(name) or own.get("RUNNER") in COMPUTING
+        samples = () if computed else tuple(_samples(name, values, x_values, own, singles, zero))
         if not samples:
             left_out.append(name)
             continue
@@ -92,9 +101,36 @@ def _samples(
             if value is not None:
                 yield Sample("goodput", number(value, name) * RATES[unit], x, x)
     elif unit == "ms" and name.startswith("Ping"):
-        for x, value in _single(name, singles, zero) or zip(x_values, values, strict=True):
+        single = _single(name, singles, zero)
+        _check_agreement(name, [value for _, value in single], values)
+        for x, value in single or zip(x_values, values, strict=True):
             if value is not None:
                 yield Sample("latency_rtt", number(value, name) / 1000, x, x)
+
+
+def _in_ms(name: str, singles: object) -> object:
+    """Transactions per second, which have a duration, as the mean RTT of these transactions; none in it: no value."""
+    if not isinstance(singles, list):
+        return singles
+    rates = [one for one in singles if isinstance(one, dict) and "dur" in one and one.get("val") is not None]
+    values = {id(one): number(one["val"], name) for one in rates}
+    return [
+        {**one, "val": 1000 / values[id(one)] if values[id(one)] else None} if id(one) in values else one
+        for one in singles
+    ]
+
+
+def _check_agreement(name: str, singles: list[object], values: list) -> None:
+    """Raises ParseError where single values mean something else than flent's own results of the same series."""
+    known = [[number(one, name) for one in some if one is not None] for some in (singles, values)]
+    if not all(known):
+        return
+    single, stepped = map(median, known)
+    if abs(single - stepped) > APART * abs(stepped):
+        raise ParseError(
+            f"flent's series {name!r} has a median of {single:.4g} ms by its single values and of {stepped:.4g} ms by its "
+            "results: one of them is in another unit"
+        )
 
 
 def _single(name: str, singles: object, zero: float | None) -> list[tuple[float, object]]:

@@ -15,7 +15,7 @@ FLENT = {
         "TCP download BE": [8.0, 0.0, 8.5],
         "TCP totals": [8.0, 9.5, 18.5],
         "TCP upload::tcp_rtt": [20.0, 21.0, 22.0],
-        "Ping (ms) ICMP": [1.0, 1.5, 2.0],
+        "Ping (ms) ICMP": [1.25, 1.875, 2.5],
         "Ping (ms) UDP": [None, 3.0, 2.5],
         "Ping (ms) avg": [1.0, 2.25, 2.25],
         "VoIP::delay": [1, 2, 3],

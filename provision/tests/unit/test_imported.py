@@ -127,6 +127,33 @@ def test_each_measured_series_of_flent_is_a_trial(tmp_path, name, pack):
     assert {one.duration for one in trials.values()} == {20.0}
 
 
+def test_transactions_per_second_of_older_formats_are_times(tmp_path):
+    # As in flent's own test-voip-rrul, format 2: 20 transactions per second are 50 ms, as its results say.
+    singles = [
+        {"t": 1712427980.0 + second, "dur": 0.2, "val": rate} for second, rate in enumerate((20.0, 0.0, 19.9))
+    ]
+    old = changed(FLENT, "raw_values", "Ping (ms) UDP", value=singles)
+    old = changed(old, "results", "Ping (ms) UDP", value=[None, 50.0, 50.1])
+    old["version"] = 2
+    trials = {one.benchmark: one for one in imported.read(written(tmp_path, old)).measured.trials}
+    assert [round(sample.value, 5) for sample in trials["rrul Ping (ms) UDP"].samples] == [0.05, 0.05025]
+    old["version"] = 4
+    with pytest.raises(
+        UserError, match=r"'Ping \(ms\) UDP' has a median of 19.9 ms by its single values and of 50.05"
+    ):
+        imported.read(written(tmp_path, old))
+
+
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [("TCP upload fairness", {}), ("TCP upload total", {}), ("TCP upload all", {"RUNNER": "SumRunner"})],
+)
+def test_what_flent_computed_is_left_out(tmp_path, name, about):
+    more = changed(FLENT, "results", name, value=[0.8, 0.9, 1.0])
+    more = changed(more, "metadata", "SERIES_META", name, value={"UNITS": "Mbits/s", **about})
+    assert name in imported.read(written(tmp_path, more)).measured.left_out
+
+
 def test_a_flent_file_that_was_recorded():
     found = sorted((FIXTURES / "flent").glob("*.flent.gz"))
     assert found
