@@ -132,7 +132,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _measured(content: bytes) -> Measured:
     try:
-        report = json.loads(content.decode("utf-8"), parse_constant=_no_number)
+        report = json.loads(content.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_once)
     except UnicodeDecodeError:
         raise ParseError("it is no text") from None
     except (ValueError, RecursionError) as error:
@@ -147,6 +147,21 @@ def _measured(content: bytes) -> Measured:
         if report.keys() >= reader.KEYS:
             return _checked(reader.read(report))
     raise ParseError(f"its JSON has the keys {', '.join(map(repr, list(report)[:5])) or 'of no report'}")
+
+
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object in which no key stands for two values: JSON's readers keep one, and not all the same one.
+
+    iperf3 writes some keys twice with one value.
+    """
+    found: dict[str, object] = {}
+    for key, value in pairs:
+        if found.setdefault(key, value) != value:
+            raise ParseError(
+                f"its JSON has the key {key[:40]!r} twice in one object, as iperf3 3.7 to 3.10 write of a test in both "
+                "directions at once"
+            )
+    return found
 
 
 def _checked(measured: Measured) -> Measured:

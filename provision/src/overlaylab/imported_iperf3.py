@@ -20,15 +20,17 @@ def read(report: JSON) -> Measured:
     if "connecting_to" not in start:
         raise ParseError("it is the report of an iperf3 server, not of a client")
     test = member(start, "test_start", dict, "iperf3's start")
-    if test.get("bidir"):
+    if test.get("bidir") or _both_ways(report):
         raise ParseError("it is of a test in both directions at once")
     parameters = _parameters(test)
+    if parameters["duration"] == 0:  # so many bytes or blocks were asked for, not so many seconds
+        parameters["duration"] = _seconds_sent(report)
     reverse = bool(test.get("reverse"))
     try:
         samples = (
             iperf3.parse(json.dumps(report), "", 0, parameters)
-            if reverse or "server_output_json" in report
-            else _without_server(report, parameters)
+            if "server_output_json" in report
+            else _without_server(report, parameters, reverse)
         )
     except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError) as error:
         raise ParseError(
@@ -82,8 +84,19 @@ def _parameters(test: JSON) -> dict:
     return found
 
 
-def _without_server(report: JSON, parameters: JSON) -> list[Sample]:
-    """The totals alone: what the client's intervals count is what it queued, not what arrived.
+def _both_ways(report: JSON) -> bool:
+    """Whether it has totals of a second direction: before 3.13, `test_start` does not tell."""
+    end = report.get("end")
+    return isinstance(end, dict) and any(name.endswith("_bidir_reverse") for name in end)
+
+
+def _seconds_sent(report: JSON) -> float:
+    sent = member(member(report, "end", dict, "iperf3's report"), "sum_sent", dict, "iperf3's end")
+    return number(sent.get("seconds"), "iperf3's seconds of sending")
+
+
+def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sample]:
+    """The totals; in reverse the goodput of each interval too: else the client's count what it queued, not what arrived.
 
     UDP's losses and jitter are the receiver's; where seconds were omitted they count these too
     (https://github.com/esnet/iperf/issues/1489) and are left out.
@@ -95,6 +108,8 @@ def _without_server(report: JSON, parameters: JSON) -> list[Sample]:
     if number(received.get("bytes"), "iperf3's received bytes") <= 0:
         raise ParseError("no byte arrived at the receiver")
     samples = [Sample("goodput", number(received.get("bits_per_second"), "iperf3's goodput"))]
+    if reverse:
+        samples += iperf3.rates(report, parameters["omit"])
     sent = member(end, "sum_sent", dict, "iperf3's end")
     if parameters["protocol"] == "tcp":
         if "retransmits" in sent:  # not where the sender's kernel does not count them

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from lab_imports import BARE, FLENT, IPERF3, changed, iperf3, written
 from rich.console import Console
 
-from overlaylab import imported, tiers
+from overlaylab import imported, imported_iperf3, tiers
 from overlaylab.cli import cli
 from overlaylab.errors import UserError
 from overlaylab.fidelity_lab import Runs
@@ -94,6 +94,26 @@ def test_udp_without_the_servers_report_has_no_loss_where_seconds_were_omitted(t
     report["end"]["sum_received"]["lost_packets"] = 201
     with pytest.raises(UserError, match="count of lost datagrams cannot be"):
         imported.read(written(tmp_path, report))
+
+
+def test_a_reverse_report_without_the_servers_has_totals_and_what_the_client_received():
+    whole = json.loads((IPERF3 / "3.12-tcp-reverse.out").read_text())
+    with_server = imported_iperf3.read(whole).trials[0].samples
+    del whole["server_output_json"]
+    alone = imported_iperf3.read(whole).trials[0].samples
+    assert [one for one in alone if one.metric == "goodput"] == [
+        replace(one, resolution=None) for one in with_server if one.metric == "goodput"
+    ]
+    assert [one.metric for one in alone if one.metric != "goodput"] == ["retransmits"]
+
+
+def test_a_number_of_bytes_took_as_long_as_it_was_sent():
+    report = changed(
+        json.loads((IPERF3 / "3.12-tcp.out").read_text()), "start", "test_start", "duration", value=0
+    )
+    sent = report["end"]["sum_sent"]["seconds"]
+    (trial,) = imported_iperf3.read(report).trials
+    assert trial.duration == trial.parameters["omit"] + sent > 1
 
 
 # -- flent ------------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ def store(tmp_path):
         (gzip.compress(json.dumps(FLENT).encode())[:-20], "its gzip data are"),
         (b"\x1f\x8b\x08\x00rubbish", "its gzip data are"),
         (changed(TCP, "start", "test_start", "bidir", value=1), "in both directions at once"),
+        (changed(TCP, "end", "sum_sent_bidir_reverse", value={}), "in both directions at once"),
+        (b'{"start": {}, "end": {"sum_sent": 1, "sum_sent": 2}}', "has the key 'sum_sent' twice in one object"),
         (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
         (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
         (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),

@@ -32,14 +32,17 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     step = _step(report, received, parameters) if tcp else None
     goodput = Sample("goodput", _rate(received), resolution=step)
     sender, receiver = _sides(report)
-    totals = _totals(receiver)
-    sent = _get(end, "sum_sent")
     omitted = parameters["omit"]
+    each = rates(receiver, omitted)
+    sent = _get(end, "sum_sent")
     rest = _tcp(sent, sender, omitted) if tcp else _udp(received, sent, receiver, omitted)
-    rates = [
-        Sample("goodput", _rate(total), *_time(total, omitted)) for total in totals if not _sliver(total)
-    ]
-    return checked(TOOL, [goodput, *rates, *rest])
+    return checked(TOOL, [goodput, *each, *rest])
+
+
+def rates(receiver: JSON, omitted: float) -> list[Sample]:
+    """Goodput of each interval by the receiver's own report. Raises ParseError."""
+    whole = [total for total in _totals(receiver) if not _sliver(total)]
+    return [Sample("goodput", _rate(total), *_time(total, omitted)) for total in whole]
 
 
 def _report(stdout: str, stderr: str, exit_code: int | None) -> JSON:
