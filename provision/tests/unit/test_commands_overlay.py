@@ -1,6 +1,8 @@
-"""`lab mtu` and `lab explain`: of an overlay that runs on nodes, of one that does not, and of none."""
+"""`lab mtu` and `lab explain`: of an overlay that runs on nodes, of one that does not, and of none; the nodes in a table."""
 
 import json
+from ipaddress import IPv4Interface
+from types import SimpleNamespace
 
 import pytest
 from lab_builders import inventory
@@ -203,3 +205,40 @@ def test_a_cluster_that_is_measured_on_is_not_asked(provider) -> None:
 
 def test_an_overlay_that_there_is_not_is_refused(provider) -> None:
     assert refused("explain", OVERLAY="weeve").where == "overlay"
+
+
+# -- status -----------------------------------------------------------------------------------------
+
+
+def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
+    names = ("node1", "node2")
+    addresses = {name: IPv4Interface(f"192.168.177.1{number}/24") for number, name in enumerate(names)}
+    there = SimpleNamespace(
+        name="lxc",
+        accelerator="shared-kernel",
+        snapshots=False,
+        folder=tmp_path,
+        spec=SimpleNamespace(
+            description="two nodes",
+            nodes=[SimpleNamespace(name=name, zone="a", underlay_address=addresses[name]) for name in names],
+        ),
+        inventory=SimpleNamespace(
+            nodes=[
+                SimpleNamespace(name=name, ssh_user="lab", ssh_host="192.168.176.101", ssh_port=2222)
+                for name in names
+            ]
+        ),
+        describe=lambda: {name: {"cpus": 1, "memory_mib": 1024} for name in names},
+    )
+
+    async def states() -> dict[str, str]:
+        return dict.fromkeys(names, "running")
+
+    there.status = states
+    (tmp_path / "inventory.yml").touch()
+    monkeypatch.setattr(cluster, "provider_of", lambda name, asked: there)
+    monkeypatch.setattr(cluster, "has_nodes", lambda name, asked: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    told = lab("cluster", "status").stdout
+    assert told.count("lab@192.168.176.101:2222") == 2
+    assert "192.168.177.10/24" in told and "192.168.177.11/24" in told

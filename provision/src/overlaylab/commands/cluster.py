@@ -129,6 +129,8 @@ def status(cluster: str, asked: str | None) -> None:
             str(facts["cpus"]), f"{facts['memory_mib']} MiB",
         )  # fmt: skip
     out = Console(highlight=False)
+    # Addresses are there to be copied: a narrow terminal folds the line, and nothing is cut.
+    out.width = max(out.width, out.measure(table, options=out.options.update(max_width=500)).maximum)
     out.print(table)
     why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
     out.print(f"accelerator: {provider.accelerator}{why}")

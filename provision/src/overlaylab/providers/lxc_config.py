@@ -20,7 +20,7 @@ FIRST_NODE = 11
 """Last octet of the first node's management address."""
 
 UNDERLAY_MTU = 9001
-"""Jumbo frames fit; a profile sets what the tier has (design.md, Cluster)."""
+"""Jumbo frames fit; a profile sets what the tier has."""
 
 CPU_PERIOD = 100_000
 """Microseconds over which the kernel keeps to a CPU quota (its own default)."""
