@@ -30,6 +30,7 @@ mount --rbind /dev dev
 # A node of its own: setup gives it to a group by number, which is another group outside. Its file stays: libvirt moves
 # the mount, which mount(2) refuses (ENOENT) for a file that is gone.
 if [ -c dev/kvm ]; then
+    rm -f .kvm # the root of a bare machine in a bare machine has one
     mknod -m 0600 .kvm c "$((0x$(stat -c %t dev/kvm)))" "$((0x$(stat -c %T dev/kvm)))"
     mount --bind .kvm dev/kvm
 fi
