@@ -7,6 +7,7 @@ and raise ParseError.
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import json
@@ -17,11 +18,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlaylab import imported_flent, imported_iperf3
+from overlaylab import imported_flent, imported_iperf3, imported_other
 from overlaylab.errors import UserError
-from overlaylab.imported_base import Measured, number
+from overlaylab.imported_base import Measured
 from overlaylab.model import PlannedTrial, RunRecord, TrialResult, Variant
-from overlaylab.parsers import ParseError
+from overlaylab.parsers import ParseError, checked, no_json
 from overlaylab.plan import HOST
 from overlaylab.results_table import ACCELERATORS
 from overlaylab.store import Store
@@ -131,12 +132,15 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _measured(content: bytes) -> Measured:
+    text = _text(content)
     try:
-        report = json.loads(content.decode("utf-8"), parse_constant=_no_number, object_pairs_hook=_once)
-    except UnicodeDecodeError:
-        raise ParseError("it is no text") from None
+        report = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise ParseError(f"it is no JSON: {error}") from None
+        if other := imported_other.of_text(text):
+            raise ParseError(f"it is {other}") from None
+        raise ParseError(f"it {no_json(text, error)}") from None
+    if other := imported_other.of_json(report):
+        raise ParseError(f"it is {other}")
     if not isinstance(report, dict):
         raise ParseError("its JSON is no object")
     try:
@@ -146,7 +150,21 @@ def _measured(content: bytes) -> Measured:
     for reader in (imported_flent, imported_iperf3):
         if report.keys() >= reader.KEYS:
             return _checked(reader.read(report))
-    raise ParseError(f"its JSON has the keys {', '.join(map(repr, list(report)[:5])) or 'of no report'}")
+    keys = ", ".join(repr(key[:40]) for key in list(report)[:5])
+    raise ParseError(f"its JSON has the keys {keys or 'of no report'}")
+
+
+def _text(content: bytes) -> str:
+    """UTF-8, with a byte order mark or without: Windows' shells write one."""
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ParseError("it is text in UTF-16, not in UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ParseError(
+            f"its line {line} has the byte 0x{content[error.start]:02x}, which is no UTF-8"
+        ) from None
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -167,12 +185,7 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _checked(measured: Measured) -> Measured:
     """What a table would refuse is the file's fault, and said so before anything is stored."""
     for trial in measured.trials:
-        for sample in trial.samples:
-            times = (sample.t_start or 0.0, sample.t_end or 0.0)
-            if number(sample.value, sample.metric) < 0 or not 0 <= times[0] <= times[1] < math.inf:
-                raise ParseError(f"{trial.benchmark} has a {sample.metric} that cannot be")
-            if sample.resolution is not None and not 0 < sample.resolution < math.inf:
-                raise ParseError(f"{trial.benchmark} has a {sample.metric} in steps that cannot be")
+        checked(trial.benchmark, list(trial.samples))
         if trial.duration is not None and not 0 <= trial.duration < math.inf:
             raise ParseError(f"{trial.benchmark} has a duration that cannot be")
     return measured

@@ -111,6 +111,7 @@ def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sampl
     if reverse:
         samples += iperf3.rates(report, parameters["omit"])
     sent = member(end, "sum_sent", dict, "iperf3's end")
+    iperf3.check_totals(received, sent, parameters["duration"])
     if parameters["protocol"] == "tcp":
         if "retransmits" in sent:  # not where the sender's kernel does not count them
             samples.append(Sample("retransmits", number(sent["retransmits"], "iperf3's retransmits")))

@@ -300,7 +300,7 @@ def test_an_overlay_has_a_name(overlay):
 
 def test_no_file_is_no_import(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
-    with pytest.raises(UserError, match="FILE: must name at least one file"):
+    with pytest.raises(UserError, match="FILE: must name a file"):
         call()
     with pytest.raises(UserError, match="no such file"):
         call(IPERF3 / "3.12-tcp.out", tmp_path / "none", "--accelerator", "bare")

@@ -18,6 +18,16 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "results"))
 
 
+TEXTS = {
+    "sockperf": FIXTURES / "sockperf/3.7-tcp.out",
+    "ping": FIXTURES / "ping/20221126-replies.out",
+    "qperf": FIXTURES / "qperf/0.4.11-tcp_bw.out",
+    "iperf, which": FIXTURES / "iperf/2.1.8-tcp.out",
+    "netperf": FIXTURES / "netperf/2.7.0-tcp_rr.out",
+}
+"""What of each tool is no file to import."""
+
+
 @pytest.fixture
 def store(tmp_path):
     with Store.open(tmp_path / "lab.sqlite") as opened:
@@ -28,14 +38,24 @@ def store(tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "it is no JSON"),
-        (b"\xff\xfe", "it is no text"),
+        (b"", "it is empty"),
+        (b"{}".decode().encode("utf-16"), "it is text in UTF-16, not in UTF-8"),
+        (b'{"a": 1,\n"b": "\xe4"}', "its line 2 has the byte 0xe4, which is no UTF-8"),
+        (b'{"a": 1,\n"b": "\x00"}', "it has '\\x00\"}' in line 2, which is no JSON"),
+        (b'{"a": 1,\n"b": -nan}', "it has '-nan}' in line 2, which is no JSON"),
+        (b"<!DOCTYPE html>\n<html>", "it begins with '<!DOCTYPE html>', which is HTML or XML"),
+        (b"warning: old kernel\n{}", "it begins with 'warning: old kernel', which is no JSON"),
+        (b'{"metric": "x", "value": 1, "unit": "", "timestamp": 1, "test": "t"}\n{}', "it is PerfKit Benchmarker's"),
+        (b'[{"driver": "netperf", "profile": "p", "throughput": 1, "tputMetric": "Mb/s"}]', "it is k8s-netperf's"),
+        (b'{"metadata": {}, "data": {"pod2pod": {"tcp": {"bandwidth": 1}}}}', "it is knb's summary"),
+        *((path.read_bytes(), f"it is the text of {name}") for name, path in TEXTS.items()),
+        (json.dumps({"k" * 5000: 1}).encode(), "the keys '" + "k" * 40 + "')"),
         (b"[1]", "its JSON is no object"),
         (b"{}", "its JSON has the keys of no report"),
         (b'{"a": 1, "b": 2}', "its JSON has the keys 'a', 'b'"),
         (b'{"a": NaN}', "NaN is no number"),
-        (b"[" * 100_000, "it is no JSON"),
-        (json.dumps(TCP).encode()[:-40], "it is no JSON"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (json.dumps(TCP).encode()[:-40], "it is cut short"),
         (gzip.compress(json.dumps(FLENT).encode())[:-20], "its gzip data are"),
         (b"\x1f\x8b\x08\x00rubbish", "its gzip data are"),
         (changed(TCP, "start", "test_start", "bidir", value=1), "in both directions at once"),
@@ -51,14 +71,17 @@ def store(tmp_path):
         (changed(TCP, "end", "sum_received", "bits_per_second", value="fast"), "'fast', which is no number"),
         (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a rate of -1 bit/s"),
         (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
+        (changed(TCP, "end", "sum_sent", "bytes", value=100), "bytes received of 100 that were sent"),
+        (changed(TCP, "end", "sum_sent", "retransmits", value=2**32 - 1), "retransmits as 4.29497e+09, which it"),
+        (changed(TCP, "start", "test_start", "duration", value=20), " s of 20"),
         (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
         (changed(FLENT, "version", value="4"), "format '4' is none of"),
         (changed(FLENT, "metadata", "NAME", value=None), "metadata has no NAME"),
         (changed(FLENT, "x_values", value=[0.0]), "'TCP upload' has not one value for each x value"),
-        (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "a goodput that cannot be"),
+        (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "goodput for a time that cannot be"),
         (changed(FLENT, "results", "TCP upload", value=[1, "2", 3]), "TCP upload is no number"),
         (changed(FLENT, "results", "TCP upload", value=[1, True, 3]), "TCP upload is no number"),
-        (changed(FLENT, "results", "TCP upload", value=[1, -2, 3]), "a goodput that cannot be"),
+        (changed(FLENT, "results", "TCP upload", value=[1, -2, 3]), "goodput as -2e+06, which it cannot be"),
         (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
         (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
         (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
@@ -136,3 +159,8 @@ def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, repo
         taken += 1
     assert 0 < taken < 400
     assert store.db.execute("SELECT count(*) FROM _run").fetchone()[0] == taken
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path):
+    marked = imported.read(written(tmp_path, b"\xef\xbb\xbf" + json.dumps(TCP).encode()))
+    assert marked.measured == imported.read(written(tmp_path, TCP)).measured

@@ -1,6 +1,7 @@
 """Parsers against recorded outputs (fixtures/record.py): values, and what must not become a value."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from overlaylab.benchmarks import base
 from overlaylab.model import Sample
-from overlaylab.parsers import ParseError, iperf3, ping, qperf
+from overlaylab.parsers import ParseError, checked, iperf3, ping, qperf
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = sorted(p for tool in base.tools() for p in (FIXTURES / tool).glob("*.out"))
@@ -180,9 +181,62 @@ def test_a_receiver_that_reads_nothing_at_once_has_no_step(size: int) -> None:
         iperf3.parse(json.dumps(report), "", 0, IPERF)
 
 
-def test_a_report_that_is_nested_too_deeply_is_cut_short() -> None:
-    with pytest.raises(ParseError, match="cut short"):
-        iperf3.parse("[" * 100000, "", 0, IPERF)
+@pytest.mark.parametrize(
+    ("stdout", "reason"),
+    [
+        ("", "report is empty"),
+        ("[" * 100000, "report is nested too deeply"),
+        ('{"start": {', "report is cut short"),
+        ('{"start": "x', "report is cut short"),
+        ('{"jitter_ms": -nan}', "report has '-nan}' in line 1, which is no JSON"),
+        ("warning: a word before\n{}", "report begins with 'warning: a word before', which is no JSON"),
+        ("\ufeff{}", "which is no JSON"),
+        ("<html></html>", "report begins with '<html></html>', which is HTML or XML"),
+    ],
+)
+def test_a_text_that_is_no_report_is_told_as_what_it_is(stdout: str, reason: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(reason)):
+        iperf3.parse(stdout, "", 0, IPERF)
+
+
+@pytest.mark.parametrize(
+    ("end", "parameters", "reason"),
+    [
+        ({"sum_sent": {"bytes": 20_000}}, {}, "bytes received of 20000 that were sent"),
+        ({"sum_sent": {"retransmits": 2**32 - 1}}, {}, "retransmits as 4.29497e+09, which it cannot be"),
+        ({}, {"duration": 20}, "measured for 2.00345 s of 20"),
+        ({}, {"streams": 4}, "ran with streams 1, not 4"),
+    ],
+)
+def test_a_report_that_cannot_be_of_this_trial_gives_no_sample(
+    end: dict, parameters: dict, reason: str
+) -> None:
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    for total, values in end.items():
+        report["end"][total] |= values
+    with pytest.raises(ParseError, match=re.escape(reason)):
+        iperf3.parse(json.dumps(report), "", 0, IPERF | parameters)
+
+
+def test_a_report_of_another_protocol_gives_no_sample() -> None:
+    report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
+    report["start"]["test_start"]["protocol"] = "UDP"
+    with pytest.raises(ParseError, match="ran with protocol udp, not tcp"):
+        iperf3.parse(json.dumps(report), "", 0, IPERF)
+
+
+@pytest.mark.parametrize(
+    ("sample", "reason"),
+    [
+        (Sample("jitter", 1e5), "jitter as 100000, which it cannot be"),
+        (Sample("latency_rtt", 3601.0, 0.0, 0.0), "latency_rtt as 3601"),
+        (Sample("goodput", 1e15), "goodput as 1e+15"),
+        (Sample("reordered", 2**32 - 1), "reordered as 4.29497e+09"),
+    ],
+)
+def test_no_metric_is_beyond_its_bound(sample: Sample, reason: str) -> None:
+    with pytest.raises(ParseError, match=re.escape(reason)):
+        checked("a tool", [sample])
 
 
 @pytest.mark.parametrize(
@@ -308,6 +362,12 @@ def test_ping_median_stands_for_the_trial_and_each_reply_has_its_time() -> None:
             "1 packets transmitted, 1 received, 0% packet loss, time 0ms\n",
             0,
             "in 's', not in 'ms'",
+        ),
+        (
+            "64 bytes from 10.0.0.1: icmp_seq=0 ttl=64 time=0.045 ms\n"
+            "1 packets transmitted, 1 packets received, 0.0% packet loss\n",
+            0,
+            "not that of iputils, by its summary: '1 packets transmitted, 1 packets received'",
         ),
         (
             "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=5 ms\n"

@@ -84,6 +84,7 @@ def test_cpu_time_of_few_ticks_was_not_measured(elapsed: str, resolution: float 
         (netperf_said(MEAN_LATENCY="0.00"), 0, "latency_rtt as 0"),
         (netperf_said(MEAN_LATENCY="-1.00"), 0, "latency_rtt as -1e-06"),
         (netperf_said(P50_LATENCY="nan"), 0, "'nan', which is no number"),
+        (netperf_said(P50_LATENCY="900000"), 0, "percentile 50 of latency_rtt as 0.9, above percentile 90, "),
         (netperf_said(LOCAL_CPU_UTIL="120.00"), 0, "cpu_client as 1.2"),
         (netperf_said(LOCAL_CPU_COUNT="0"), 0, "counted 0 CPUs"),
         ("netperf: cannot do that\n", 0, "no THROUGHPUT: netperf: cannot do that"),
@@ -151,7 +152,7 @@ def log(rows: str = ROWS, end: str = "-" * 30 + "\n", errors: str = "0", receive
 
 
 def test_sockperf_with_colours() -> None:
-    given = {"protocol": "tcp", "message": 64}
+    given = {"protocol": "tcp", "message": 64, "duration": 1}
     assert sockperf.parse(log(errors="2"), "", 0, given) == [
         Sample("latency_rtt", 0.0001, quantile=0.5),
         Sample("latency_rtt", 0.0001, 0.0, 0.0),
@@ -173,10 +174,10 @@ def test_sockperf_with_colours() -> None:
         (log(rows=ROWS.replace("300.000", "0.000")), 0, "does not agree with itself"),
         (log(rows=ROWS.replace("1, ", "7, ")), 0, "another line"),
         (log().replace("rtt(usec)", "latency(usec)"), 0, "log is missing"),
-        (log().replace("RunTime=1.000", "RunTime=0.000"), 0, "ran for 0 s"),
+        (log().replace("RunTime=1.000", "RunTime=0.200"), 0, "ran for 0.2 s of 1"),
         (log().replace("percentile 50", "percentile 51"), 0, "no median"),
     ],
 )
 def test_sockperf_output_without_a_measurement(stdout: str, exit_code: int, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
-        sockperf.parse(stdout, "", exit_code, {"protocol": "udp", "message": 64})
+        sockperf.parse(stdout, "", exit_code, {"protocol": "udp", "message": 64, "duration": 1})

@@ -168,7 +168,9 @@ def import_command(
     from overlaylab import comparison, imported
 
     if not files:
-        raise UserError("FILE", "must name at least one file", fix="See docs/results.md for the formats.")
+        raise UserError(
+            "FILE", "must name a file", fix="FILE=…, or several after --; docs/results.md names the formats."
+        )
     how = imported.accelerator(accelerator)
     about = imported.About(imported.variant(overlay, encrypted), how, machine or None)
     read = [imported.read(paths.typed(file)) for file in files]

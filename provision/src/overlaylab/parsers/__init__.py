@@ -7,8 +7,11 @@ of the whole trial has no t_start and t_end, the parts have both.
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from overlaylab.model import Sample
@@ -45,7 +48,13 @@ _DIGITS = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?")
 _POSITIVE = ("goodput", "latency", "offered", "transaction_rate", "datagrams")
 """Metrics of which zero means that nothing was measured, by how their names begin."""
 _SHARES = ("loss", "cpu")
-
+LARGEST = {
+    ("latency", "jitter"): 3600.0,  # s: no tool here waits so long for a packet
+    ("goodput", "offered"): 1e14,  # bit/s: above what any link carries
+    # A rare event is not counted so often: such a count has fallen below zero in 32 bits.
+    ("retransmits", "reordered", "duplicates"): 2.0**31 - 1,
+}
+"""The largest value of a metric, by how its name begins; beyond it lies another unit, or damage."""
 
 LARGEST_COUNT = 2**53
 """Beyond it floats skip whole numbers, so it is none that was counted."""
@@ -87,13 +96,52 @@ def checked(tool: str, samples: list[Sample]) -> list[Sample]:
         # Nothing may arrive for a second: a part of a trial may be a zero that was measured.
         whole = sample.t_start is None or not name.startswith("goodput")
         low = sample.value < 0 or (sample.value == 0 and whole and name.startswith(_POSITIVE))
-        if low or (sample.value > 1 and name.startswith(_SHARES)):
+        if low or sample.value > _largest(name):
             raise ParseError(f"{tool} gave {name} as {sample.value:g}, which it cannot be")
         if not 0 <= (sample.t_start or 0.0) <= (sample.t_end or 0.0):
             raise ParseError(f"{tool} gave {name} for a time that cannot be")
         if sample.resolution is not None and sample.resolution <= 0:
             raise ParseError(f"{tool} gave {name} in steps that cannot be")
+    _check_quantiles(tool, samples)
     return samples
+
+
+def _largest(metric: str) -> float:
+    if metric.startswith(_SHARES):
+        return 1.0
+    return next((most for names, most in LARGEST.items() if metric.startswith(names)), math.inf)
+
+
+def _check_quantiles(tool: str, samples: Sequence[Sample]) -> None:
+    whole = [sample for sample in samples if sample.quantile is not None and sample.t_start is None]
+    whole.sort(key=lambda sample: (sample.metric, sample.quantile))
+    for low, high in itertools.pairwise(whole):
+        if low.metric == high.metric and low.value > high.value:
+            raise ParseError(
+                f"{tool} gave percentile {100 * low.quantile:g} of {low.metric} as {low.value:g}, "
+                f"above percentile {100 * high.quantile:g}, {high.value:g}"
+            )
+
+
+def no_json(text: str, error: ValueError | RecursionError) -> str:
+    """What is wrong with a text that should be one JSON value: the end of a sentence that names the text.
+
+    error: what json.loads raised for it.
+    """
+    if isinstance(error, RecursionError):
+        return "is nested too deeply"
+    if not text.strip():
+        return "is empty"
+    if not isinstance(error, json.JSONDecodeError):
+        return f"is no JSON: {error}"
+    at = error.pos
+    if at >= len(text.rstrip()) or error.msg.startswith("Unterminated"):
+        return "is cut short"
+    words = text[at:].splitlines()[0][:40]
+    if text[:at].strip():
+        return f"has {words!r} in line {error.lineno}, which is no JSON"
+    kind = "HTML or XML" if words.startswith("<") else "no JSON"
+    return f"begins with {words!r}, which is {kind}"
 
 
 def _short(value: Any) -> str:

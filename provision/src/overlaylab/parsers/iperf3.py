@@ -6,11 +6,15 @@ import json
 from typing import Any
 
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import STOPPED, ParseError, checked, count, failure, number
+from overlaylab.parsers import STOPPED, ParseError, checked, count, failure, no_json, number
 
 TOOL = "iperf3"
 TAIL = 0.1
 """s of sending that may be under way or uncounted at the end of a trial; what is missing beyond it was lost."""
+LEAST = 0.9
+"""Of the time asked for: what a trial that nothing broke off lasts at least."""
+MOST = 2.0
+"""Bytes received to bytes sent: above 1 where what was under way as the omitted seconds ended is received later."""
 SLIVER = 0.5
 """s: a shorter interval is what is left after the sender has stopped, and no rate to speak of."""
 
@@ -36,7 +40,26 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     each = rates(receiver, omitted)
     sent = _get(end, "sum_sent")
     rest = _tcp(sent, sender, omitted) if tcp else _udp(received, sent, receiver, omitted)
+    _check_as_asked(report, parameters)
+    check_totals(received, sent, parameters["duration"])
     return checked(TOOL, [goodput, *each, *rest])
+
+
+def check_totals(received: JSON, sent: JSON, duration: float) -> None:
+    """Two sides that cannot be of one trial of `duration` seconds. Raises ParseError."""
+    if (took := _seconds(received)) < LEAST * duration:
+        raise ParseError(f"iperf3 measured for {took:g} s of {duration:g}")
+    arrived, left = _count(received, "bytes"), _count(sent, "bytes")
+    if arrived > MOST * left:
+        raise ParseError(f"iperf3 counted {arrived} bytes received of {left} that were sent")
+
+
+def _check_as_asked(report: JSON, parameters: JSON) -> None:
+    test = _get(_get(report, "start"), "test_start")
+    for name, key in (("protocol", "protocol"), ("streams", "num_streams")):
+        did, asked = str(_get(test, key)).lower(), str(parameters[name])
+        if did != asked:
+            raise ParseError(f"iperf3 ran with {name} {did[:40]}, not {asked}")
 
 
 def rates(receiver: JSON, omitted: float) -> list[Sample]:
@@ -51,12 +74,10 @@ def _report(stdout: str, stderr: str, exit_code: int | None) -> JSON:
         raise failure(TOOL, stdout, stderr, exit_code)
     try:
         report = json.loads(stdout)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
         if exit_code != 0:
             raise failure(TOOL, stdout, stderr, exit_code) from None
-        raise ParseError(
-            "iperf3's JSON is cut short" if stdout.strip() else "iperf3 printed nothing"
-        ) from None
+        raise ParseError(f"iperf3's report {no_json(stdout, error)}") from None
     if not isinstance(report, dict):
         raise ParseError("iperf3 printed JSON that is no report")
     if "error" in report:

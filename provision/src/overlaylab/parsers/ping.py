@@ -13,6 +13,8 @@ _REPLY = re.compile(
     r"time=(?P<rtt>\d{1,9}(\.\d{1,9})?) (?P<unit>\S+)",
     re.ASCII,
 )
+_OTHER = re.compile(r"\d{1,9} packets transmitted, \d{1,9} packets received", re.ASCII)
+"""The summary of the pings of BSD and BusyBox."""
 _SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*", re.ASCII)
 
 
@@ -26,6 +28,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         raise failure("ping", stdout, stderr, exit_code)
     summary = next((m for line in stdout.splitlines() if (m := _SUMMARY.fullmatch(line))), None)
     if summary is None:
+        if other := _OTHER.search(stdout):
+            raise ParseError(f"ping is not that of iputils, by its summary: {other[0]!r}")
         raise ParseError("ping printed no summary: its output is cut short")
     sent, received = int(summary[1]), int(summary[2])
     if received > sent:

@@ -8,6 +8,8 @@ from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError, checked, failure
 
 TOOL = "sockperf"
+LEAST = 0.9
+"""Of the time asked for: what a trial that nothing broke off lasts at least."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = r"(\d{1,12}\.\d{1,9})"
 _TOTAL = re.compile(
@@ -39,6 +41,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     if total is None or valid is None or errors is None:
         said = next((line for line in lines if line.startswith(("No ", "ERROR"))), "its output is cut short")
         raise ParseError(f"sockperf gave no result: {said.strip()}")
+    if (took := float(total[1])) < LEAST * parameters["duration"]:
+        raise ParseError(f"sockperf ran for {took:g} s of {parameters['duration']}")
     received = int(valid[1])
     dropped, twice, overtaken = (int(errors[n]) for n in (1, 2, 3))
     rows = _rows(lines)
@@ -55,11 +59,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         Sample("reordered", overtaken),
     ]
     if parameters["protocol"] == "udp":
-        seconds = float(total[1])
-        if seconds <= 0:
-            raise ParseError("sockperf ran for 0 s")
         samples += [
-            Sample("offered", int(total[2]) * parameters["message"] * 8 / seconds),
+            Sample("offered", int(total[2]) * parameters["message"] * 8 / took),
             Sample("datagrams", sent),
         ]
     return checked(TOOL, samples)
