@@ -20,6 +20,9 @@ from overlaylab import paths
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2)."""
 
+UNFOLDED = 10_000
+"""Columns; no table is as wide, and none is made wider than its content."""
+
 console = Console(stderr=True, highlight=False)
 
 
@@ -37,7 +40,7 @@ class PlainConsole(Console):
     """Prints what others wrote as it is, but for what would command the terminal: names come from any file."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
+        super().__init__(**{"highlight": False, "markup": False, "emoji": False} | options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """Segments without hidden characters, which take no room in a table either."""
@@ -45,10 +48,10 @@ class PlainConsole(Console):
             yield Segment(text if control else HIDDEN.sub("", text), style, control)
 
 
-def wide() -> Console:
-    """Standard output for wide tables: a pipe or a file has no width of its own and gets 120 columns, or COLUMNS."""
+def output(kind: type[Console] = Console, **options: Any) -> Console:
+    """Standard output for results. A terminal, or COLUMNS, folds them; a pipe or a file gets each line whole."""
     own = sys.stdout.isatty() or "COLUMNS" in os.environ
-    return PlainConsole(width=None if own else 120)
+    return kind(width=None if own else UNFOLDED, highlight=False, **options)
 
 
 def readable(seconds: float) -> str:

@@ -13,7 +13,7 @@ from overlaylab import lock
 from overlaylab.documents import shown
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES, typed
-from overlaylab.progress import readable, say
+from overlaylab.progress import output, readable, say
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
@@ -132,7 +132,6 @@ def write(path: Path, text: str) -> None:
 
 def show(path: Path) -> None:
     """The numbers of a profile with how they came about, as a table."""
-    from rich.console import Console
     from rich.table import Table
 
     from overlaylab.profile import read_profile
@@ -149,7 +148,7 @@ def show(path: Path) -> None:
         for part in number.split("."):
             found = found[part]
         table.add_row(number, str(found["value"]), source.removeprefix(f"{common}: "))
-    Console(highlight=False).print(table)
+    output().print(table)
 
 
 def _nodes(inventory: str | None, cluster: str, asked: str | None):

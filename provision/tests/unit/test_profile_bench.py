@@ -437,10 +437,10 @@ def test_a_series_is_the_receivers_without_slivers() -> None:
 
 async def test_a_transfer_names_port_interval_and_streams() -> None:
     nodes = FakeNodes(inventory("a", "a"), {"iperf3": json.dumps(report("3.12-tcp"))})
-    await Probe(nodes).series("node1", "node2", seconds=25, interval=0.25, server_number=1)
+    await Probe(nodes).series("node1", "node2", seconds=2, interval=0.25, server_number=1)
     (script,) = nodes["node1"].log
     assert "--client 192.168.77.12 --port 5202" in script
-    assert "--time 25 --omit 0 --interval 0.25 --parallel 1" in script
+    assert "--time 2 --omit 0 --interval 0.25 --parallel 1" in script
 
 
 async def test_a_tool_that_fails_is_the_nodes_failure() -> None:

@@ -16,7 +16,7 @@ from overlaylab.commands.measure import accelerator_for, carry_out
 from overlaylab.errors import UserError
 from overlaylab.inference import MEDIAN_TAKES
 from overlaylab.profile import Profile
-from overlaylab.progress import readable, say, wide
+from overlaylab.progress import PlainConsole, output, readable, say
 from overlaylab.store import Store
 
 Known = Mapping[fidelity_lab.Tier, list[Profile]]
@@ -62,7 +62,7 @@ def command(profiles: str | None, measure: str, dry_run: bool, **how) -> None:
     with _database() as store:
         found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
         lines = fidelity_lab.lines(store, found, known)
-    fidelity_table.show(lines, fidelity_lab.left_out(found, known), wide())
+    fidelity_table.show(lines, fidelity_lab.left_out(found, known), output(PlainConsole))
     for line in trouble:
         click.echo(line)
     if trouble:

@@ -19,7 +19,7 @@ from overlaylab.plan import HOST
 from overlaylab.profile import Profile, load_profile
 from overlaylab.profile_bench import SUITE, ProfileBench
 from overlaylab.profile_bench_plan import KINDS, Step, plan
-from overlaylab.progress import readable, say, wide
+from overlaylab.progress import PlainConsole, output, readable, say
 from overlaylab.providers import Provider
 from overlaylab.shaper import Shaper, on_nodes
 from overlaylab.store import Store
@@ -63,7 +63,7 @@ def command(profiles: str | None, names: str, kinds: str | None, provider: str |
                 interruptible(bench.run(steps))
         finally:
             proved = read(store, bench.runs)
-            accuracy_table.show(proved, wide())
+            accuracy_table.show(proved, output(PlainConsole))
     for line in bench.trouble:
         click.echo(f"not to its end: {line}")
     if bench.trouble or any(check.verdict == "fail" for one in proved for check in one.checks):

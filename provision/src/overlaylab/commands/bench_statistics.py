@@ -22,7 +22,7 @@ from overlaylab.inference_simulation import (
     power,
     two_runs,
 )
-from overlaylab.progress import wide
+from overlaylab.progress import PlainConsole, output
 
 BLOCKS = (6, 10, 30)
 COUNT = click.IntRange(1, 1_000_000)
@@ -52,7 +52,7 @@ def command(trials: int, intervals: int, seed: int) -> None:
 
     Exit code 1 where an error is more frequent than it may be, by more than chance explains.
     """
-    out, chance, wrong = wide(), generators(seed), []
+    out, chance, wrong = output(PlainConsole), generators(seed), []
 
     table = _table(
         f"Intervals that hold the true ratio, of {intervals} (width: median of high over low, less 1)",

@@ -8,7 +8,6 @@ import shutil
 import sys
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from overlaylab import cluster as clusters
@@ -16,7 +15,7 @@ from overlaylab import host, host_services, lock, paths
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import InventoryNode
 from overlaylab.profile import Profile
-from overlaylab.progress import say
+from overlaylab.progress import output, say
 from overlaylab.providers import named
 
 
@@ -128,7 +127,7 @@ def status(cluster: str, asked: str | None) -> None:
             node.name, states[node.name], node.zone, str(node.underlay_address), ssh.get(node.name, "–"),
             str(facts["cpus"]), f"{facts['memory_mib']} MiB",
         )  # fmt: skip
-    out = Console(highlight=False)
+    out = output()
     # Addresses are there to be copied: a narrow terminal folds the line, and nothing is cut.
     out.width = max(out.width, out.measure(table, options=out.options.update(max_width=500)).maximum)
     out.print(table)

@@ -119,9 +119,9 @@ def _print_closing(checks: list[host_checks.Check], fit: bool) -> None:
 
 
 def _console():
-    from rich.console import Console
+    from overlaylab.progress import output
 
-    return Console(highlight=False)
+    return output()
 
 
 def _table(title: str):

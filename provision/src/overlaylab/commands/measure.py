@@ -9,13 +9,12 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 import click
-from rich.console import Console
 
 from overlaylab import blocks_told, daemons, experiment, host, lock, overlays, paths, tiers
 from overlaylab.design import PERCENT
 from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells, is_fresh, pairs
-from overlaylab.progress import readable, say
+from overlaylab.progress import output, readable, say
 from overlaylab.providers import named
 from overlaylab.runner import Clock, Runner, RunStopped
 from overlaylab.shaper import on_nodes
@@ -85,7 +84,7 @@ def command(overlay: str, profile: str | None, profiles: str | None, dry_run: bo
 
 def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
     """Trials, order, and what they will take; others: the further tiers, which have the same plan."""
-    out = Console(highlight=False, soft_wrap=True)
+    out = output(soft_wrap=True)
     every = (asked, *others)
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     accelerator = accelerator_for(every)
@@ -206,7 +205,7 @@ def carry_out_group(todo: Sequence[tuple[experiment.Request, str | None]]) -> No
             _say_what_is_left(group)
             raise
     with Store.open(paths.database()) as store:
-        out = Console(highlight=False)
+        out = output()
         out.print()
         results_grid_table.show(store, tiers.find_group(store, group), out)
     if stopped:
@@ -268,7 +267,7 @@ async def _run(asked: experiment.Request, provider, store: Store, resume: str | 
     needs = experiment.estimate(asked, trials, provider.accelerator)
     most = "at most " if asked.rules.looks else ""
     say(f"run {run_id}: {most}{len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
-    out = Console(highlight=False)
+    out = output()
 
     def enough(block: int) -> bool:
         """Looks at the intervals where the plan has a look, and says what it saw."""

@@ -19,7 +19,7 @@ from overlaylab.commands.cluster import (
 from overlaylab.errors import UserError
 from overlaylab.evidence import asking
 from overlaylab.model import Variant
-from overlaylab.progress import say
+from overlaylab.progress import output, say
 from overlaylab.running import Running, find
 from overlaylab.ssh import Nodes
 
@@ -149,7 +149,6 @@ async def _direction(
 
 def _print(facts: mtu.Facts, finding: mtu.Finding) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
     name = facts.overlay if facts.mode == facts.overlay else f"{facts.overlay} {facts.mode}"
@@ -159,7 +158,7 @@ def _print(facts: mtu.Facts, finding: mtu.Finding) -> None:
     table.add_column("remark")
     for row in mtu.rows(facts):
         table.add_row(*row)
-    out = Console(highlight=False)
+    out = output()
     out.print(table)
     style = {mtu.RIGHT: "green", mtu.WASTED: "yellow"}.get(finding.verdict, "bold red")
     out.print(finding.verdict, style=style, end=": ")

@@ -6,13 +6,12 @@ import asyncio
 from dataclasses import replace
 
 import click
-from rich.console import Console
 
 from overlaylab import experiment, lock, paths, policy_lab
 from overlaylab.commands.measure import interruptible, provider_for
 from overlaylab.errors import UserError
 from overlaylab.model import Variant
-from overlaylab.progress import readable, say
+from overlaylab.progress import output, readable, say
 from overlaylab.runner import RunStopped
 from overlaylab.shaper import on_nodes
 from overlaylab.store import Store
@@ -93,7 +92,7 @@ async def _run(asked: experiment.Request, provider, store: Store, rules: int) ->
     finally:
         await asyncio.shield(_leave(runner, provider))
     comparison.refresh(store, [run_id])
-    policy_table.show(store, run_id, rules, Console(highlight=False))
+    policy_table.show(store, run_id, rules, output())
 
 
 async def _leave(runner: policy_lab.PolicyRunner, provider) -> None:

@@ -9,7 +9,6 @@ import sys
 from functools import partial
 
 import click
-from rich.console import Console
 
 from overlaylab import lock, profile, profile_checks, profile_table, shaper, shaping_scripts
 from overlaylab.commands.cluster import (
@@ -22,7 +21,7 @@ from overlaylab.commands.cluster import (
 from overlaylab.documents import names_in
 from overlaylab.errors import UserError
 from overlaylab.paths import PROFILES, typed
-from overlaylab.progress import readable, say
+from overlaylab.progress import output, readable, say
 from overlaylab.shaper import Shaper
 from overlaylab.tier_calibration_command import calibrate
 
@@ -40,7 +39,7 @@ command.add_command(calibrate)
 @command.command("list")
 def list_profiles() -> None:
     """Every profile, with what it caps and what it stands for."""
-    out = Console(highlight=False)
+    out = output()
     out.print(profile_table.listing(map(profile.load_profile, names_in(PROFILES))))
     for line in profile_table.LEGEND:
         out.print(line, style="dim")
@@ -51,7 +50,7 @@ def list_profiles() -> None:
 def show(name: str) -> None:
     """Each number of a profile with its source and how far to trust it."""
     tier = profile.load_profile(name)
-    out = Console(highlight=False)
+    out = output()
     out.print(profile_table.details(tier))
     for line in profile_table.remarks(tier):
         out.print(line, markup=False, soft_wrap=True)

@@ -9,7 +9,7 @@ import click
 from overlaylab import paths, results_checks, results_compare_table, results_grid_table
 from overlaylab.design import PERCENT, in_range
 from overlaylab.errors import UserError
-from overlaylab.progress import HIDDEN, PlainConsole, wide
+from overlaylab.progress import HIDDEN, PlainConsole, output
 from overlaylab.results_export import WRITERS, export, new_file
 from overlaylab.results_table import ACCELERATORS, runs_table, show
 from overlaylab.store import UNFINISHED, Store
@@ -54,9 +54,9 @@ def show_command(run: str | None, group: str | None) -> None:
         if group:
             from overlaylab import tiers  # imports all that measuring takes
 
-            results_grid_table.show(store, tiers.find_group(store, group), PlainConsole())
+            results_grid_table.show(store, tiers.find_group(store, group), output(PlainConsole))
         else:
-            show(store, run or None, PlainConsole())
+            show(store, run or None, output(PlainConsole))
 
 
 @command.command("compare")
@@ -92,7 +92,7 @@ def compare_command(
     in_range("FAIL_OVER", fail_over, least=0.0, most=0.99)
     with opened() as store:
         a, b = store.find_run(first or run_a), store.find_run(second or run_b or None)
-        code = results_compare_table.show(store, a, b, wide(), margin, fail_over)
+        code = results_compare_table.show(store, a, b, output(PlainConsole), margin, fail_over)
     if code:
         sys.exit(code)  # click's own Exit does not reach the shell from here
 
@@ -101,7 +101,7 @@ def compare_command(
 def list_command() -> None:
     """List the runs, newest first."""
     with opened() as store:
-        PlainConsole().print(runs_table(store))
+        output(PlainConsole).print(runs_table(store))
 
 
 @command.command("export")
