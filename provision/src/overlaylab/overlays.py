@@ -47,8 +47,8 @@ class Mode:
 
     arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
     (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from;
-    features: what this mode needs of a kernel beyond what all modes need; units: of its daemons, where not all of
-    the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json);
+    features, commands: what this mode needs of a kernel, and on a node, beyond what all modes need; units: of its
+    daemons, where not all of the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json);
     only_by_name: not among those that `all` means.
     """
 
@@ -60,6 +60,7 @@ class Mode:
     header_bytes: int
     wire: Wire
     features: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     units: tuple[str, ...] | None = None
     encapsulation: str | None = None
     default_mtu: int | str | None = None
@@ -165,6 +166,7 @@ def read_overlay(path: Path) -> Overlay:
             value["header_bytes"],
             Wire(**value["wire"]),
             tuple(value.get("features", ())),
+            tuple(value.get("commands", ())),
             tuple(value["units"]) if "units" in value else None,
             value.get("encapsulation"),
             value.get("default_mtu"),

@@ -121,6 +121,24 @@ async def test_hosts_without_the_tools_are_refused_by_name(make) -> None:
         assert f" {tool} " in asked
 
 
+@pytest.mark.parametrize(
+    ("variant", "wanted"),
+    [
+        (Variant("calico", "bgp"), {"/usr/lib/overlaylab/bird1/usr/sbin/bird", "etcd"}),
+        (Variant("calico", "vxlan"), {"etcd"}),
+        (Variant("flannel", "udp"), {"etcd", "jq"}),
+        (Variant("flannel", "wireguard", True), {"etcd", "wg"}),
+    ],
+)
+async def test_the_commands_of_a_mode_are_asked_for(make, variant, wanted) -> None:
+    """Calico's bgp began without BIRD, and failed while it converged."""
+    provider = make()
+    await provider.prepare([variant], print)
+    (asked,) = scripts(provider, TOOLS)
+    of_modes = {"/usr/lib/overlaylab/bird1/usr/sbin/bird", "etcd", "jq", "wg"}
+    assert of_modes & set(asked.replace(";", " ").split()) == wanted
+
+
 async def test_hosts_without_virtual_functions_are_refused_by_name(make) -> None:
     provider = make()
     provider.nodes.answers["sriov_totalvfs"] = "8\n"

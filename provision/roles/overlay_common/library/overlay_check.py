@@ -25,7 +25,7 @@ options:
     elements: str
     default: []
   commands:
-    description: commands that must be in the path.
+    description: commands that must be in the path, or at the path that is given.
     type: list
     elements: str
     default: []

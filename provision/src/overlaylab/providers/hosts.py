@@ -124,7 +124,8 @@ class Hosts:
         """Refuse hosts that lack a command that measuring or an overlay needs."""
         wanted = {*TOOLS, *(benchmarks.load(name).version_argv()[0] for name in benchmarks.tools())}
         for variant in variants:
-            wanted |= {*overlays.load(variant.overlay).needs.commands}
+            overlay = overlays.load(variant.overlay)
+            wanted |= {*overlay.needs.commands, *overlay.modes[variant.key].commands}
         script = f"for c in {' '.join(sorted(wanted))}; do command -v $c >/dev/null || echo $c; done"
         for name, done in (await self.nodes.sh(script)).items():
             if done.stdout.strip():
@@ -132,7 +133,8 @@ class Hosts:
                     f"{self.path}: {name}",
                     "must have the commands that measuring needs",
                     seen=f"none of these: {', '.join(done.stdout.split())}",
-                    fix="Install them there; on Debian and Ubuntu the packages are mostly called like the command",
+                    fix="Install them there; on Debian and Ubuntu the packages are mostly called like the command, and "
+                    "docs/ssh-hosts.md names the others",
                 )
 
     async def _check_cards(self, variants: Sequence[Variant]) -> None:
