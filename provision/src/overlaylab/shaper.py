@@ -168,8 +168,9 @@ class Shaper:
 
         What a pair lacks is its target less its baseline: the RTT with everything in force but the delay.
         netem's timers take time of their own, on an emulated CPU more than may be lacking; that counts as
-        baseline too, so a delay that overshoots is corrected, down to none. Returns the checks rtt-baseline
-        and rtt-idle of every pair. NodeError where the settings do not take.
+        baseline too, so a delay that overshoots is corrected, down to none. A baseline above the target that was gone
+        a moment later, as on nodes that have just been started, is measured again. Returns the checks rtt-baseline and
+        rtt-idle of every pair. NodeError where the settings do not take.
         """
         pairs = self._pairs()
         self.baseline = {frozenset(pair): math.inf for pair in pairs}
@@ -184,9 +185,12 @@ class Shaper:
                 for check in rtt_not_applied(*pair, self._target(*pair), undelayed[pair])
             ]
         self.baseline = {frozenset(pair): undelayed[pair].median for pair in pairs}
+        delayed: set[tuple[str, str]] = set()
         for round_ in range(1, ROUNDS + 1):
             await self._in_force()
             idle = {pair: await self._rtt(*pair) for pair in pairs}
+            delayed |= {pair for pair in pairs if self._delay(*pair) > 0}
+            again = {pair for pair in pairs if pair not in delayed and self._lacks(*pair, idle[pair])}
             off = {
                 pair: idle[pair].median - target
                 for pair in pairs
@@ -194,8 +198,11 @@ class Shaper:
                 and self._delay(*pair) > 0
                 and abs(idle[pair].median - target) > rtt_tolerance(target, idle[pair].error)
             }
-            if not off or round_ == ROUNDS:
+            if not (off or again) or round_ == ROUNDS:
                 break
+            for pair in again:
+                undelayed[pair] = idle[pair]
+                self.baseline[frozenset(pair)] = idle[pair].median
             for pair, excess in off.items():
                 self.baseline[frozenset(pair)] += excess
         self.idle = {frozenset(pair): idle[pair].median for pair in pairs}
@@ -206,6 +213,10 @@ class Shaper:
                 *pair, self._target(*pair), self._delay(*pair), undelayed[pair], idle[pair]
             )
         ]
+
+    def _lacks(self, client: str, server: str, found: Rtt) -> bool:
+        target = self._target(client, server)
+        return target is not None and found.median < target - rtt_tolerance(target, found.error)
 
     def _needs_netem(self) -> bool:
         tier = self.profile

@@ -11,8 +11,8 @@ from overlaylab.shaping_tc import INGRESS, rate_batch, tc_batch
 
 STATE = "/run/overlaylab/profile"
 """On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is."""
-BASELINE = "/run/overlaylab/baseline-"
-"""Beginning of the files that keep a profile's baseline RTT for applying it again."""
+RECORD = "/var/lib/overlaylab/profile.json"
+"""What the node remembers of the profile that was put in force by hand (``profile_record``)."""
 KEPT = "/var/lib/overlaylab/profile.sh"
 """What puts the profile in force again after a reboot."""
 UNIT = "overlaylab-profile.service"
@@ -221,7 +221,7 @@ def clear_script(interface: str) -> str:
     unit = f"/etc/systemd/system/{UNIT} /etc/systemd/system/multi-user.target.wants/{UNIT}"
     return f"""set -eu
 [ ! -e {KEPT} ] || rm -f {KEPT} {unit}
-rm -f {BASELINE}*
+rm -f {RECORD}
 {_restore(interface)}"""
 
 

@@ -12,6 +12,7 @@ from test_running import FLOW, printed, status
 
 from overlaylab import overlay_live
 from overlaylab.commands import cluster, measure
+from overlaylab.errors import NodeError
 from overlaylab.lock import cluster_lock
 from overlaylab.model import Variant
 from overlaylab.mtu_probe import _CUT
@@ -235,6 +236,7 @@ def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
         return dict.fromkeys(names, "running")
 
     there.status = states
+    there.nodes = FakeNodes(inventory("a", "a"), {"|| echo null": "null\nabc\n"})
     (tmp_path / "inventory.yml").touch()
     monkeypatch.setattr(cluster, "provider_of", lambda name, asked: there)
     monkeypatch.setattr(cluster, "has_nodes", lambda name, asked: True)
@@ -242,3 +244,7 @@ def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
     told = lab("cluster", "status").stdout
     assert told.count("lab@192.168.176.101:2222") == 2
     assert "192.168.177.10/24" in told and "192.168.177.11/24" in told
+    assert "profile in force: one that a run put in force, without a proof that is kept\n" in told
+    there.nodes.answers["|| echo null"] = NodeError("node1 does not answer")
+    assert "profile in force: not known: node1 does not answer\n" in lab("cluster", "status").stdout
+    assert there.nodes.dropped == 2

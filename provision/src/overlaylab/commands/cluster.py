@@ -78,6 +78,10 @@ provider_option = click.option(
 inventory_option = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
+ANSWERS = 10.0
+"""s: how long nodes that run are waited for, to say what is in force on them."""
+
+
 @click.group()
 def command() -> None:
     """Bring nodes up, look at them, put them away."""
@@ -107,9 +111,11 @@ def status(cluster: str, asked: str | None) -> None:
     provider = provider_of(cluster, asked)
 
     async def ask():
-        return await provider.status(), await provider.kept() if provider.snapshots else frozenset()
+        states = await provider.status()
+        profile = await _profile_in_force(provider) if set(states.values()) == {"running"} else None
+        return states, await provider.kept() if provider.snapshots else frozenset(), profile
 
-    states, ready = asyncio.run(ask())
+    states, ready, profile = asyncio.run(ask())
     title = f"cluster {cluster} ({provider.name}): {provider.spec.description}"
     table = Table(title=title, title_justify="left")
     for heading in ("node", "state", "zone", "underlay", "ssh", "vCPU", "memory"):
@@ -133,6 +139,8 @@ def status(cluster: str, asked: str | None) -> None:
     out.print(table)
     why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
     out.print(f"accelerator: {provider.accelerator}{why}")
+    if profile:
+        out.print(f"profile in force: {profile}", soft_wrap=True)
     if not provider.snapshots:
         return
     names = [
@@ -142,6 +150,22 @@ def status(cluster: str, asked: str | None) -> None:
         if provider.is_converged(overlays.load(name).variant(key), ready)
     ]
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
+
+
+async def _profile_in_force(provider) -> str:
+    """In words; the nodes run."""
+    from overlaylab import profile_record
+
+    try:
+        await provider.nodes.connect(ANSWERS)
+        printed = await provider.nodes.sh(profile_record.READ, timeout=ANSWERS)
+    except (NodeError, TimeoutError) as error:
+        return f"not known: {error or 'a node does not answer'}"
+    finally:
+        provider.nodes.drop()
+    return profile_record.in_words(
+        {name: profile_record.on_node(done.stdout) for name, done in printed.items()}
+    )
 
 
 @command.command()
