@@ -7,8 +7,12 @@ install -d -m 750 /etc/sudoers.d
 # Terminal and PAM session serve interactive use only, and cost 0.2 s a call under emulation.
 printf '%s\n' 'lab ALL=(ALL) NOPASSWD: ALL' 'Defaults:lab !use_pty, !pam_session, !pam_setcred' >/etc/sudoers.d/lab
 chmod 440 /etc/sudoers.d/lab
+# tc, bridge and the daemons lie in sbin, which Debian leaves out for users: here of login shells, below of commands.
+path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+echo "export PATH=$path" >/etc/profile.d/overlaylab.sh
 install -d /etc/ssh/sshd_config.d
-cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<'CONF'
+cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<CONF
+SetEnv PATH=$path
 HostKey /etc/ssh/ssh_host_ed25519_key
 AuthorizedKeysFile /run/overlaylab-authorized-keys
 AllowUsers lab

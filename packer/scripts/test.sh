@@ -30,10 +30,12 @@ expect("services", "systemctl --failed --plain --no-legend", "")
 expect("timers", "systemctl list-timers --plain --no-legend", "")
 # The host key is gone, and without any sshd tells nothing.
 expect("access", "ssh-keygen -q -t ed25519 -N '' -f /run/tested; sshd -T -h /run/tested 2>/dev/null |"
-       " grep -E '^(passwordauthentication|permitrootlogin|kbdinteractiveauthentication|authorizedkeysfile) ' | sort;"
+       " grep -E '^(passwordauthentication|permitrootlogin|kbdinteractiveauthentication|authorizedkeysfile|setenv) ' | sort;"
        " rm /run/tested /run/tested.pub",
        "authorizedkeysfile /run/overlaylab-authorized-keys\nkbdinteractiveauthentication no\n"
-       "passwordauthentication no\npermitrootlogin no")
+       "passwordauthentication no\npermitrootlogin no\n"
+       "setenv PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+expect("path", "su - lab -c 'command -v tc bridge'", "/usr/sbin/tc\n/usr/sbin/bridge")
 expect("access", "awk -F: '$2 !~ /^[!*]/ {print $1}' /etc/shadow", "")
 expect("capabilities", "sudo -u nobody ping -c 1 -W 2 127.0.0.1 >/dev/null && echo ok", "ok")
 

@@ -25,6 +25,7 @@ RATES = {"Mbits/s": 1e6, "bits/s": 1.0}
 COMPUTED = re.compile(r".*[ :](avg|sum|totals?|fairness|median|mean|max|min)")
 COMPUTING = {"AverageRunner", "SmoothAverageRunner", "SumRunner", "DiffMinRunner", "FairnessRunner"}
 """What flent says of such a series since format 3 (its runners.py)."""
+LONGEST_NAME = 200
 UNCONVERTED = 4
 """Before it, the single values of netperf's request-response series are transactions per second, not ms."""
 APART = 0.1
@@ -38,7 +39,7 @@ def read(report: JSON) -> Measured:
     if not isinstance(version, int) or not 1 <= version <= NEWEST:
         raise ParseError(f"flent's format {version!r} is none of 1 to {NEWEST}")
     meta = member(report, "metadata", dict, "flent's file")
-    test = member(meta, "NAME", str, "flent's metadata")
+    test = _name(member(meta, "NAME", str, "flent's metadata"))
     raw = report.get("raw_values")
     raw = raw if isinstance(raw, dict) else {}
     zero = _first(raw)
@@ -47,6 +48,7 @@ def read(report: JSON) -> Measured:
     about_series = meta.get("SERIES_META")
     trials, left_out = [], []
     for name, values in member(report, "results", dict, "flent's file").items():
+        _name(name)
         if not isinstance(values, list) or len(values) != len(x_values):
             raise ParseError(f"flent's series {name!r} has not one value for each x value")
         own = about_series.get(name) if isinstance(about_series, dict) else None
@@ -89,6 +91,12 @@ def read(report: JSON) -> Measured:
         },
         left_out=tuple(left_out),
     )
+
+
+def _name(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        raise ParseError(f"flent's file has a name of {len(name)} characters: {name[:40]!r}…")
+    return name
 
 
 def _samples(

@@ -77,6 +77,8 @@ def store(tmp_path):
         (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
         (changed(FLENT, "version", value="4"), "format '4' is none of"),
         (changed(FLENT, "metadata", "NAME", value=None), "metadata has no NAME"),
+        (changed(FLENT, "metadata", "NAME", value="n" * 5000), "a name of 5000 characters: '" + "n" * 40 + "'…)"),
+        (changed(FLENT, "results", value={"s" * 5000: []}), "a name of 5000 characters: '" + "s" * 40 + "'…)"),
         (changed(FLENT, "x_values", value=[0.0]), "'TCP upload' has not one value for each x value"),
         (changed(FLENT, "x_values", value=[-1.0, 0.0, 1.0]), "goodput for a time that cannot be"),
         (changed(FLENT, "results", "TCP upload", value=[1, "2", 3]), "TCP upload is no number"),
