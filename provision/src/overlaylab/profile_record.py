@@ -49,6 +49,11 @@ class Record:
         return self.verdicts.get("fail", 0)
 
     @property
+    def when(self) -> str:
+        """`at` for people."""
+        return f"{self.at[:10]} {self.at[11:16]} UTC"
+
+    @property
     def of_pairs(self) -> dict[frozenset[str], float]:
         """The baseline with the keys that a Shaper has."""
         return {frozenset(pair.split()): rtt for pair, rtt in self.baseline.items()}
@@ -104,8 +109,7 @@ def in_words(found: Mapping[str, tuple[Record | None, bool]]) -> str:
 def _one(record: Record | None, in_force: bool) -> str:
     if record is None:
         return "one that a run put in force, without a proof that is kept" if in_force else "none"
-    when = f"{record.at[:10]} {record.at[11:16]} UTC"
     if not record.delayed:
-        return f"{record.profile} without its latency (FAST=1), not proven, since {when}"
+        return f"{record.profile} without its latency (FAST=1), not proven, since {record.when}"
     told = [f"{n} {word}" for verdict, word in _VERDICTS.items() if (n := record.verdicts.get(verdict, 0))]
-    return f"{record.profile}, since {when}; of its checks {', '.join(told)}"
+    return f"{record.profile}, since {record.when}; of its checks {', '.join(told)}"

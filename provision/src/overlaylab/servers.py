@@ -5,18 +5,21 @@ A unit outlives a broken SSH connection and ends by itself when the runner was k
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.benchmarks.base import Server
 from overlaylab.errors import UserError
 from overlaylab.model import PlannedTrial
-from overlaylab.ssh import Node
+from overlaylab.ssh import Node, Nodes
 
 PREFIX = "overlaylab-server-"
 ENDPOINT = "endpoint"
+OWN = "overlaylab-own"
+"""An endpoint that is the node's own network, for as long as something is measured on nodes without an overlay."""
 LIFETIME = 3600
 """Seconds after which a forgotten server ends, beyond the time that its trials may take."""
 DAY = 86400
@@ -53,6 +56,37 @@ def _listens(server: Server) -> str:
         f"*:{server.port:04X}\\ {any_}:0000\\ {_STATES[server.transport]}\\ *" for any_ in ("0" * 8, "0" * 32)
     )
     return f"case $table in {' | '.join(seen)}) ;; *) false ;; esac"
+
+
+def attach_script(name: str) -> str:
+    """POSIX sh for root: makes the node's own network an endpoint; prints what `detach_script` has to know."""
+    return f"""
+if [ -d /run/netns ]; then ip netns attach {name} $$ && echo made
+else ip netns attach {name} $$ && echo made-folder
+fi
+"""
+
+
+def detach_script(name: str, how: str) -> str:
+    """POSIX sh for root: takes it away again, with the folder of namespaces where that was made for it."""
+    folder = "; umount /run/netns; rmdir /run/netns" if how == "made-folder" else ""
+    return f"ip netns delete {name}{folder}"
+
+
+@contextlib.asynccontextmanager
+async def own_network(nodes: Nodes) -> AsyncIterator[str]:
+    """The name of an endpoint that is each node's own network meanwhile. Servers in it end with it."""
+    how: dict[str, str] = {}
+    try:
+        for name, node in nodes.items():
+            # One that a killed command has left.
+            left = f"[ ! -e /run/netns/{OWN} ] || ip netns delete {OWN}"
+            how[name] = (await node.sh(left + attach_script(OWN))).stdout.strip()
+        yield OWN
+    finally:
+        for name, made in how.items():
+            await stop(nodes[name])
+            await nodes[name].sh(detach_script(OWN, made))
 
 
 def lifetime(trials: Iterable[PlannedTrial]) -> int:

@@ -71,6 +71,7 @@ class Shaper:
     baseline: {pair of node names: RTT in s without the delay that is added}, measured once per run on this
     accelerator: a profile's latency is a target, and only what lacks to it is added. See `calibrate`.
     endpoints: {node name: address on the overlay}, where its packets cross the underlay without another header.
+    namespace: the one on each node in which the servers run that its checks take.
     """
 
     nodes: Nodes
@@ -80,6 +81,7 @@ class Shaper:
     baseline: dict[frozenset[str], float] = field(default_factory=dict)
     idle: dict[frozenset[str], float] = field(default_factory=dict)
     endpoints: dict[str, str] = field(default_factory=dict)
+    namespace: str = servers.ENDPOINT
 
     def told(self, name: str) -> shaping.NodeShaping:
         """What the node's underlay interface is told."""
@@ -285,7 +287,7 @@ class Shaper:
         for client, server in self._pairs():
             idle = self.idle[frozenset((client, server))]
             pair = (self.nodes[client], self.nodes[server])
-            await asyncio.gather(*(servers.start(node, self._iperf3()) for node in pair))
+            await asyncio.gather(*(servers.start(node, self._iperf3(), self.namespace) for node in pair))
             await self.fill_bucket()
             checks.append(await self._goodput(client, server))
             await self.fill_bucket()

@@ -38,14 +38,8 @@ PORT = 5201
 _ENTER = f"""
 if [ -e /run/netns/{servers.ENDPOINT} ]; then
     if [ /run/netns/{servers.ENDPOINT} -ef /proc/self/ns/net ]; then echo there; else echo overlay; fi
-elif [ -d /run/netns ]; then ip netns attach {servers.ENDPOINT} $$ && echo made
-else ip netns attach {servers.ENDPOINT} $$ && echo made-folder
-fi
+else{servers.attach_script(servers.ENDPOINT)}fi
 """
-_LEAVE = {
-    "made": f"ip netns delete {servers.ENDPOINT}",
-    "made-folder": f"ip netns delete {servers.ENDPOINT}; umount /run/netns; rmdir /run/netns",
-}
 
 
 @dataclass(frozen=True)
@@ -235,8 +229,8 @@ class Calibration:
             try:
                 # Ending the server ends a client that still runs, too.
                 await servers.stop(self.nodes[name])
-                if how in _LEAVE:
-                    await self.nodes[name].sh(_LEAVE[how])
+                if how.startswith("made"):
+                    await self.nodes[name].sh(servers.detach_script(servers.ENDPOINT, how))
             except NodeError as error:  # a dead host is often why we leave: that is what the user has to read
                 self.say(f"could not tidy up: {error}")
 

@@ -16,7 +16,7 @@ GOODPUT = 100e6 * 1448 / 1514
 @pytest.mark.parametrize(("cluster", "target"), [("pair", 0.966e-3), ("pair-zones", 2e-3)])
 def test_a_profile_that_is_applied_by_hand_is_in_force(lab, cluster: str, target: float) -> None:
     """The rate was in force and the latency was not: 0.54 ms where the tier has 0.966."""
-    lab.environment |= {"CLUSTER": cluster, "PROVIDER": "libvirt"}
+    lab.environment |= {"CLUSTER": cluster, "PROVIDER": "libvirt", "PROFILE": "azure-a1"}
     lab.run("lab:up")
 
     def on(node: str, *command: str) -> str:
@@ -32,21 +32,23 @@ def test_a_profile_that_is_applied_by_hand_is_in_force(lab, cluster: str, target
         return json.loads(printed[printed.index("{") : printed.rindex("}") + 1])["end"]
 
     address = re.search(r"([0-9.]+)/", on("node2", "ip", "-br", "-4", "address", "show", "eth1"))[1]
-    undelayed = rtt("0.002", "500")
-    printed = lab.run("profile:apply", "PROFILE=azure-a1")
-    assert re.search(r"^rtt-idle node1→node2: .*: ok", printed, re.M), printed
+    printed = lab.run("profile:apply")
+    # Where the nodes' own RTT exceeds the tier's, as on a busy machine, nothing is added.
+    delayed = "no delay is added" not in printed
+    assert not delayed or re.search(r"^rtt-idle node1→node2: .*: ok", printed, re.M), printed
     # Sent every 2 ms, as what is measured; rarer, and the emulated CPU falls asleep in between.
     dense, sparse = rtt("0.002", "500"), rtt("0.05", "100")
-    assert max(undelayed, 0.85 * target) < dense < 1.5 * max(undelayed, target)
+    assert dense > 0.8 * target
+    assert not delayed or dense < 1.5 * target
     assert sparse > 0.9 * dense
     on("node2", "iperf3", "--server", "--daemon")
     assert iperf3()["sum_received"]["bits_per_second"] == pytest.approx(GOODPUT, rel=0.03)
     assert iperf3("--udp", "--bitrate", "50M")["sum"]["lost_percent"] < 1
-    assert on("node1", "tc", "qdisc", "show", "dev", "eth1").count("netem") == 1
+    assert on("node1", "tc", "qdisc", "show", "dev", "eth1").count("netem") == delayed
 
     assert "profile in force: azure-a1, since " in lab.run("lab:status")
-    assert "is in force as it was proven " in lab.run("profile:apply", "PROFILE=azure-a1")
-    lab.run("profile:apply", "PROFILE=azure-a1", "FAST=1")
+    assert "is in force as it was proven " in lab.run("profile:apply")
+    lab.run("profile:apply", "FAST=1")
     assert "netem" not in on("node1", "tc", "qdisc", "show", "dev", "eth1")
     assert "azure-a1 without its latency (FAST=1), not proven" in lab.run("lab:status")
     lab.run("profile:clear")

@@ -168,11 +168,12 @@ async def _profile_in_force(provider) -> str:
     )
 
 
-@command.command()
+# What follows the node is the command's own, options too.
+@command.command(context_settings={"allow_interspersed_args": False})
 @cluster_option
 @provider_option
 @click.argument("node")
-@click.argument("remote_command", nargs=-1)
+@click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
 def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
     provider = provider_there(cluster, asked)
@@ -185,7 +186,8 @@ def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, .
         )
     argv = ssh_argv(known[node], provider.folder)
     sys.stdout.flush()
-    os.execvp(argv[0], [*argv, *remote_command])
+    words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
+    os.execvp(argv[0], [*argv, *words])
 
 
 def ssh_argv(node: InventoryNode, folder) -> list[str]:

@@ -11,7 +11,7 @@ from functools import partial
 
 import click
 
-from overlaylab import lock, profile, profile_checks, profile_record, profile_table, shaper
+from overlaylab import lock, profile, profile_checks, profile_record, profile_table, servers, shaper
 from overlaylab.commands.cluster import (
     cluster_option,
     inventory_option,
@@ -82,7 +82,7 @@ def apply(name: str, cluster: str, asked: str | None, inventory: str | None, fas
         nonlocal failed
         failed = await (_apply_fast(found) if fast else _apply(found))
 
-    _with_nodes(name, cluster, asked, inventory, work, keep=True)
+    _with_nodes(name, cluster, asked, inventory, work, keep=True, sparse=not fast)
     if failed:
         sys.exit(1)
 
@@ -130,14 +130,15 @@ async def _apply(found: Shaper) -> int:
         if not any((await found.apply()).values()):
             await _read_back(found)
             say(
-                f"{found.profile.name} is in force as it was proven {first.at}; ./task profile:verify proves it again"
+                f"{found.profile.name} is in force as it was proven {first.when}; ./task profile:verify proves it again"
             )
             return 0
     if found.profile.is_none:
         await found.clear()
         say("no profile is in force")
         return 0
-    checks = await _proven(found)
+    async with servers.own_network(found.nodes) as found.namespace:
+        checks = await _proven(found)
     await _keep(found, profile_record.made(found.profile, found.baseline, checks))
     return sum(check.verdict == "fail" for check in checks)
 
@@ -195,10 +196,11 @@ def _with_nodes(
     work,
     overlay: str | None = None,
     keep: bool = False,
+    sparse: bool = False,
 ) -> None:
     """Run `work` with a Shaper on nodes that are up; with `overlay`, on that overlay's converged state.
 
-    keep: what `work` did stays in force; SSH hosts take it away by themselves when their timer runs out.
+    sparse: say for which traffic a latency holds. keep: what `work` did stays in force; SSH hosts take it away by themselves when their timer runs out.
     """
     from overlaylab.model import Variant
     from overlaylab.providers import virsh
@@ -230,7 +232,7 @@ def _with_nodes(
         if inventory:
             await provider.renew()  # should this end in the middle, the hosts clean up by themselves
         await work(shaper.on_nodes(provider, tier))
-        if keep and provider.accelerator == "tcg" and (tier.within_zone or tier.between_zones):
+        if sparse and provider.accelerator == "tcg" and (tier.within_zone or tier.between_zones):
             say(SPARSE)
         if not keep:
             await provider.leave()
