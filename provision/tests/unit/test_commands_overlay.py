@@ -248,3 +248,10 @@ def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
     there.nodes.answers["|| echo null"] = NodeError("node1 does not answer")
     assert "profile in force: not known: node1 does not answer\n" in lab("cluster", "status").stdout
     assert there.nodes.dropped == 2
+    asked = len(there.nodes["node1"].log)
+    with cluster_lock("pair", "a run"):
+        assert (
+            "profile in force: not asked for, as another command uses the nodes\n"
+            in lab("cluster", "status").stdout
+        )
+    assert len(there.nodes["node1"].log) == asked

@@ -9,6 +9,7 @@ from lab_shaper import A1, BASELINE, PAIR, READBACK, network, readback
 
 from overlaylab import profile_record
 from overlaylab.commands.profile import _apply, _apply_fast
+from overlaylab.inventory import EXTERNAL
 from overlaylab.model import ProfileCheck
 from overlaylab.profile import load_profile
 from overlaylab.profile_record import Record, in_words, made, on_node
@@ -153,3 +154,11 @@ def test_it_is_told_in_words() -> None:
     )
     unknown = "one that a run put in force, without a proof that is kept"
     assert in_words({"node1": (None, True), "node2": (None, True)}) == unknown
+
+
+async def test_hosts_of_somebody_else_keep_no_record(found, memory) -> None:
+    """A reboot takes the profile away there, and would leave the record."""
+    found.nodes.inventory = replace(found.nodes.inventory, provider=EXTERNAL)
+    await _apply(found)
+    assert found.told("node1").peers[0].delay > 0
+    assert memory["node1"].record == "null"

@@ -112,7 +112,8 @@ def status(cluster: str, asked: str | None) -> None:
 
     async def ask():
         states = await provider.status()
-        profile = await _profile_in_force(provider) if set(states.values()) == {"running"} else None
+        answers = set(states.values()) == {"running"} and (provider.folder / "inventory.yml").exists()
+        profile = await _profile_in_force(cluster, provider) if answers else None
         return states, await provider.kept() if provider.snapshots else frozenset(), profile
 
     states, ready, profile = asyncio.run(ask())
@@ -152,10 +153,12 @@ def status(cluster: str, asked: str | None) -> None:
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
 
 
-async def _profile_in_force(provider) -> str:
-    """In words; the nodes run."""
+async def _profile_in_force(cluster: str, provider) -> str:
+    """In words; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
     from overlaylab import profile_record
 
+    if lock.is_held(cluster):
+        return "not asked for, as another command uses the nodes"
     try:
         await provider.nodes.connect(ANSWERS)
         printed = await provider.nodes.sh(profile_record.READ, timeout=ANSWERS)

@@ -185,7 +185,9 @@ def _tells(record: profile_record.Record | None, found: Shaper, first: profile_r
 
 async def _keep(found: Shaper, record: profile_record.Record) -> None:
     for name, node in found.nodes.items():
-        await node.sh(profile_record.keep_script(replace(record, told=found.told(name).digest)))
+        told = found.told(name)
+        if told.restored:  # somebody else's host would keep the record over a reboot, and not the profile
+            await node.sh(profile_record.keep_script(replace(record, told=told.digest)))
 
 
 def _with_nodes(
@@ -200,7 +202,8 @@ def _with_nodes(
 ) -> None:
     """Run `work` with a Shaper on nodes that are up; with `overlay`, on that overlay's converged state.
 
-    sparse: say for which traffic a latency holds. keep: what `work` did stays in force; SSH hosts take it away by themselves when their timer runs out.
+    keep: what `work` did stays in force; SSH hosts take it away by themselves when their timer runs out. sparse: say
+    for which traffic a latency holds.
     """
     from overlaylab.model import Variant
     from overlaylab.providers import virsh
