@@ -57,3 +57,20 @@ def test_go_task_itself_says_where_it_was_typed(tmp_path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.json").read_text() == "[]\n"
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+def test_what_is_typed_wins_over_the_environment() -> None:
+    """go-task let an exported PROFILE win, and showed another tier than the one that was typed."""
+
+    def first_word(*words: str) -> str:
+        argv = [str(paths.ROOT / "task"), "profile:show", *words]
+        exported = os.environ | {"PROFILE": "azure-a0"}
+        done = subprocess.run(
+            argv, env=exported, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True
+        )
+        return done.stdout.partition(":")[0]
+
+    assert first_word("PROFILE=azure-a1") == "azure-a1"
+    assert first_word("--", "PROFILE=azure-a1") == "azure-a0"
+    assert first_word() == "azure-a0"
