@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 import sys
+from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -35,6 +38,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 a measurement or check failed, 2 wrong input."""
+    kept = os.environ.pop("OVERLAYLAB_LAST_WORDS", None)  # of this command alone
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as done:
@@ -42,23 +46,34 @@ def main() -> None:
     except click.ClickException as wrong:
         told = variables.refused(wrong) if isinstance(wrong, click.BadParameter) else None
         if told:
-            print(f"overlaylab: {told}", file=sys.stderr)
-        else:
-            wrong.show()
+            _end(str(told), 2, kept)
+        wrong.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        print("overlaylab: interrupted", file=sys.stderr)
-        sys.exit(130)
+        _end("interrupted", 130, kept)
     except OSError as wrong:
         if not disk_full.is_about(wrong):
             raise
-        print(
-            f"overlaylab: {disk_full.error(str(wrong.filename or 'disk'), wrong.strerror)}", file=sys.stderr
-        )
-        sys.exit(2)
+        _end(str(disk_full.error(str(wrong.filename or "disk"), wrong.strerror)), 2, kept)
     except NodeError as wrong:
-        print(f"overlaylab: {wrong}. ./task lab:status shows the nodes", file=sys.stderr)
-        sys.exit(1)
+        _end(f"{wrong}. ./task lab:status shows the nodes", 1, kept)
     except UserError as wrong:
-        print(f"overlaylab: {wrong}", file=sys.stderr)
-        sys.exit(2)
+        _end(str(wrong), 2, kept)
+
+
+def _end(paragraph: str, code: int, kept: str | None) -> NoReturn:
+    """End with these words: on stderr, or in the file that ./task prints when go-task has said its own."""
+    said = f"overlaylab: {paragraph}\n"
+    if not (kept and _written(said, kept)):
+        sys.stderr.write(said)
+    sys.exit(code)
+
+
+def _written(said: str, kept: str) -> bool:
+    """Whether it is in the file, which is gone with ./task, and closed to other users."""
+    try:
+        with Path(kept).open("a", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(said)
+    except OSError:
+        return False
+    return True

@@ -79,6 +79,25 @@ def test_exit_codes_and_one_paragraph(monkeypatch, capsys, error, code, text) ->
     assert capsys.readouterr().err == text
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_the_last_words_are_kept_while_task_is_there_to_print_them(
+    monkeypatch, capsys, tmp_path, there
+) -> None:
+    def fail(**_):
+        assert "OVERLAYLAB_LAST_WORDS" not in os.environ  # what it starts has an end of its own
+        raise UserError("X", "must be y", fix="Do w")
+
+    kept = tmp_path / "kept" if there else tmp_path / "gone" / "kept"
+    monkeypatch.setenv("OVERLAYLAB_LAST_WORDS", str(kept))
+    monkeypatch.setattr(cli, "cli", fail)
+    with pytest.raises(SystemExit):
+        cli.main()
+    said = "overlaylab: X: must be y. Do w\n"
+    assert (kept.read_text() if there else "", capsys.readouterr().err) == (
+        (said, "") if there else ("", said)
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [

@@ -74,3 +74,18 @@ def test_what_is_typed_wins_over_the_environment() -> None:
     assert first_word("PROFILE=azure-a1") == "azure-a1"
     assert first_word("--", "PROFILE=azure-a1") == "azure-a0"
     assert first_word() == "azure-a0"
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+def test_the_paragraph_stands_below_what_go_task_says() -> None:
+    argv = [str(paths.ROOT / "task"), "lab:up", "CLUSTER=nope"]
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()[1:]) == (
+        2,
+        "",
+        [
+            'task: Failed to run task "lab:up": exit status 2',
+            'overlaylab: CLUSTER: must be a cluster in vagrant/clusters/ (found: "nope"). '
+            "Known: pair, pair-zones, three-zones.",
+        ],
+    )
