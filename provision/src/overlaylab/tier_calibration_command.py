@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -118,15 +117,15 @@ def target(name: str, out: str | None, force: bool) -> Path:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a profile that can be read: schema and cross-checks first. Raises UserError, with the text kept."""
+    """Write a profile that can be read: schema and cross-checks first. Raises UserError, with the text kept beside."""
     from overlaylab.profile import read_profile
 
-    folder = Path(tempfile.mkdtemp(prefix="overlaylab-calibrated-"))
+    folder = path.with_suffix(".refused")
     draft = folder / path.name
+    folder.mkdir(exist_ok=True)
     draft.write_text(text, encoding="utf-8")
     read_profile(draft)  # what it refuses stays there to be looked at
-    path.write_text(text, encoding="utf-8")
-    draft.unlink()
+    draft.replace(path)
     folder.rmdir()
 
 

@@ -162,7 +162,8 @@ def test_what_cannot_be_a_profile_is_refused_and_kept(tmp_path) -> None:
         read(tmp_path, measured(slow, slow))
     assert "rate" in wrong.value.where
     assert "at least 8 kbit/s" in wrong.value.rule
-    assert not (tmp_path / "my-cloud.yml").exists()
+    (refused,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert refused == tmp_path / "my-cloud.refused" / "my-cloud.yml"
 
 
 @pytest.mark.parametrize(
