@@ -82,9 +82,14 @@ def status(tmp_path: Path):
         path.chmod(0o755)
 
     def run(
-        *connections: str, mode="fastdp", encrypted="false", answers=True, endpoint: int | None = 1376
+        *connections: str,
+        mode="fastdp",
+        encrypted="false",
+        answers=True,
+        endpoint: int | None = 1376,
+        routes=" 02:77:c0:a8:4d:0b 02:77:c0:a8:4d:0c",
     ) -> dict:
-        tool("curl", "\n".join(["2.6.5", *connections]) if answers else None)
+        tool("curl", "\n".join([f"2.6.5{routes}", *connections]) if answers else None)
         tool("ip", ENDPOINT.format(mtu=endpoint) if endpoint else None)
         (tmp_path / "settings").write_text(SETTINGS.format(mode=mode, encrypted=encrypted))
         copy = tmp_path / "overlay-status"
@@ -142,6 +147,12 @@ def test_a_converged_node(status):
         ([FASTDP], {"mode": "sleeve"}, "fastdp", "the data path is fastdp, not sleeve"),
         ([FASTDP, SLEEVE.replace(".12:", ".13:")], {}, "mixed", "the data path is mixed, not fastdp"),
         ([FASTDP], {"endpoint": None}, "fastdp", "the endpoint has no address"),
+        (
+            [SEALED],
+            {"encrypted": "true", "routes": " 02:77:c0:a8:4d:0b"},
+            "fastdp",
+            "weaver routes nothing to 192.168.77.12: it has not heard that the connection stands there too",
+        ),
     ],
 )
 def test_what_is_wrong_is_named(status, connections, settings, mode, reason):
