@@ -73,14 +73,16 @@ def probe_script(interface: str, peer: Peer, mtu: int, mode: Mode) -> str:
     size, ask = mtu - HEADERS, asking(mode)
     device = mode.wire.device
     tcpdump = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
+    # The path is asked while the ping that must not be answered waits for it.
     pings = f"""
 {ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}
 echo '{_CUT}'
-{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1
+{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1 &
+over=$!
+path=$({PATH} {peer.underlay} {peer.endpoint})
+wait $over
 echo '{_CUT}'"""
-    return f"""{captured(tcpdump, f"({mode.wire.filter}) or icmp", pings)}echo '{_CUT}'
-{PATH} {peer.underlay} {peer.endpoint}
-echo '{_CUT}'
+    return f"""{captured(tcpdump, f"({mode.wire.filter}) or icmp", pings)}printf '%s\\n' '{_CUT}' "$path" '{_CUT}'
 {STATUS}
 """
 
@@ -96,8 +98,10 @@ trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
 # --immediate-mode: else the kernel keeps packets up to a second, and they are lost when the capture ends.
 {tcpdump} -n --immediate-mode -U -s 256 -w "$folder/wire" '{expression}' 2>"$folder/said" &
 capture=$!
+# No program is asked: a process more costs an emulated CPU what the captured pings take.
+listening() {{ while read -r line; do case $line in *'listening on'*) return 0 ;; esac; done <"$folder/said"; return 1; }}
 waited=0
-until grep -q 'listening on' "$folder/said"; do
+until listening; do
     waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
 done{meanwhile}
 kill -INT $capture; wait $capture 2>/dev/null

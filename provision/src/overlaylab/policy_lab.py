@@ -165,11 +165,11 @@ class PolicyRunner(Runner):
         await super()._cell(cell, done, place)
 
     async def _trial(
-        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None
+        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None, last: bool
     ) -> tuple[TrialResult, Point]:
         wanted = trial.parameters[RULES]
         if wanted != self.rules:
             await self.tell(ends.server, f"rules {wanted}" if wanted else "clear")
             # Counters of both nodes moved meanwhile.
             before = replace(before, states_after=await proof.read_states(ends))
-        return await super()._trial(trial_id, trial, ends, before, wrong)
+        return await super()._trial(trial_id, trial, ends, before, wrong, last)

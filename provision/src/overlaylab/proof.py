@@ -118,11 +118,11 @@ async def first_point(ends: Ends, serving: Awaitable[None]) -> Point:
     return Point(found, status, states, states)
 
 
-async def point(ends: Ends) -> Point:
-    """Counters first, then the probe with its own traffic, then counters again for the next trial."""
+async def point(ends: Ends, last: bool = False) -> Point:
+    """Counters, then the probe with its own traffic, then counters for the next trial. last: there is none."""
     states = await read_states(ends)
     found, status = await _prove(ends)
-    return Point(found, status, states, await read_states(ends))
+    return Point(found, status, states, {} if last else await read_states(ends))
 
 
 async def _prove(ends: Ends, first: Awaitable[None] | None = None) -> tuple[tuple[Evidence, ...], JSON]:

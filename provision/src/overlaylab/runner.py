@@ -184,7 +184,8 @@ class Runner:
             point = await proof.first_point(ends, starting)
             where = "" if len(between) == 1 else where
             for trial_id, trial in todo:
-                result, point = await self._trial(trial_id, trial, ends, point, wrong)
+                last = trial_id == todo[-1][0]
+                result, point = await self._trial(trial_id, trial, ends, point, wrong, last)
                 done.add(trial_id)
                 in_trials += result.duration or 0.0
                 self.say(f"  {place} {variant} {trial.benchmark}{where}: {_outcome(result)}")
@@ -214,7 +215,7 @@ class Runner:
     # -- trials -----------------------------------------------------------------------------------
 
     async def _trial(
-        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None
+        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None, last: bool
     ) -> tuple[TrialResult, Point]:
         client, server = ends.client, ends.server
         tool = benchmarks.load(trial.tool)
@@ -247,7 +248,7 @@ class Runner:
             tool.duration(parameters),
         )
         machine = cost.machine_used(machine_before, await self.provider.cpu_seconds())
-        after = await proof.point(ends)
+        after = await proof.point(ends, last)
 
         status, reason, samples = "ok", None, ()
         try:

@@ -182,7 +182,7 @@ def test_the_path_is_asked_for_after_the_pings_and_before_the_status() -> None:
         script.index(text)
         for text in (
             "-s 1348 -p 6f7665726c61796c61622d70726f6f66 10.32.0.2\n",
-            "\n/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2\n",
+            "$(/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2)\n",
             "\n/usr/local/lib/overlaylab/overlay-status\n",
         )
     )
