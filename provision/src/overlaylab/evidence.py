@@ -96,14 +96,13 @@ def captured(tcpdump: str, expression: str, meanwhile: str) -> str:
 folder=$(mktemp -d)
 trap 'kill $capture 2>/dev/null; rm -rf "$folder"' EXIT
 # --immediate-mode: else the kernel keeps packets up to a second, and they are lost when the capture ends.
+mkfifo "$folder/said"
 {tcpdump} -n --immediate-mode -U -s 256 -w "$folder/wire" '{expression}' 2>"$folder/said" &
 capture=$!
-# No program is asked: a process more costs an emulated CPU what the captured pings take.
-listening() {{ while read -r line; do case $line in *'listening on'*) return 0 ;; esac; done <"$folder/said"; return 1; }}
-waited=0
-until listening; do
-    waited=$((waited + 1)); [ $waited -lt 100 ] || break; sleep 0.05
-done{meanwhile}
+# A pipe, so that nobody has to look again and again: a process more costs an emulated CPU what the captured pings take.
+# It stays open, as tcpdump's last words would have no reader; it ends where tcpdump does before it listens.
+exec 3<"$folder/said"
+while read -r line <&3; do case $line in *'listening on'*) break ;; esac; done{meanwhile}
 kill -INT $capture; wait $capture 2>/dev/null
 base64 "$folder/wire"
 """

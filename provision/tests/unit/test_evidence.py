@@ -1,6 +1,7 @@
 """Proof of a data path: reading a probe, and judging it, each way it can go."""
 
 import base64
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from overlaylab.evidence import (
     Peer,
     Pinged,
     Probe,
+    captured,
     judge_accounting,
     judge_mtu,
     judge_path,
@@ -385,3 +387,16 @@ def test_nothing_is_accounted_for_where_nothing_is_shaped() -> None:
     assert qdisc_bytes(state(12)) == 12
     assert judge_accounting("node1", state(), state(), state(), state()) is None
     assert judge_accounting("node1", state(1), state(), state(), state()) is None
+
+
+@pytest.mark.parametrize(
+    ("program", "seen"),
+    [("sleep 0.3; touch listens; echo 'tcpdump: listening on eth1' >&2", "yes"), ("exit 1", "no")],
+)
+def test_a_capture_is_waited_for_until_it_listens_or_has_ended(tmp_path, program, seen):
+    tcpdump = tmp_path / "tcpdump"
+    tcpdump.write_text(f"#!/bin/sh\n{program}\n")
+    tcpdump.chmod(0o755)
+    script = captured(f"{tcpdump} -i eth1", "icmp", "\n[ -e listens ] && echo yes || echo no")
+    done = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert done.stdout.splitlines()[0] == seen
