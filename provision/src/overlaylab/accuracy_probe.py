@@ -13,8 +13,8 @@ from overlaylab import servers
 from overlaylab.accuracy import Cap, Second, Udp
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
-from overlaylab.evidence import SOCKET_DROPS, idle_share, read_state, state_script
 from overlaylab.model import JSON
+from overlaylab.node_state import SOCKET_DROPS, idle_share, read_state, state_script
 from overlaylab.parsers import ParseError
 from overlaylab.ssh import Nodes
 

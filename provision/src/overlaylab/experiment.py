@@ -24,9 +24,9 @@ from overlaylab import (
 )
 from overlaylab.errors import UserError
 from overlaylab.inventory import Inventory, InventoryNode, load_inventory
-from overlaylab.model import JSON, PlannedTrial, RunRecord, Variant
+from overlaylab.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.overlay_ranges import check_ranges
-from overlaylab.plan import HOST, cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
+from overlaylab.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.providers import named
 from overlaylab.suite import Suite, load_suite
 

@@ -9,8 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from overlaylab.evidence import idle_share
 from overlaylab.inference import Interval
+from overlaylab.node_state import idle_share
 from overlaylab.profile_checks import BUSY, GOODPUT_TOLERANCE
 
 REPRODUCED, DIFFERS, CANNOT_TELL = "reproduced", "differs", "cannot tell"

@@ -10,8 +10,7 @@ from overlaylab import profile_checks
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.fidelity import Lab, Load, Verdict, judge, load_of
 from overlaylab.inference import median_ratio
-from overlaylab.model import Variant
-from overlaylab.plan import HOST
+from overlaylab.model import HOST, Variant
 from overlaylab.published_precision import published_interval
 from overlaylab.results import Report
 from overlaylab.results_published import Pair, Published

@@ -9,10 +9,11 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.fidelity import NOT_MEASURED
 from overlaylab.fidelity_lab import Line
 from overlaylab.inference import Interval
-from overlaylab.results_table import ACCELERATORS, MISSING, digits
+from overlaylab.results_table import MISSING, digits
 
 METRICS = {"goodput": "goodput", "latency_one_way": "latency"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

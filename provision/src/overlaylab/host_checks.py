@@ -174,32 +174,6 @@ def check_user_namespaces() -> Check:
     return Check(name, OK, "mmdebstrap may use a user namespace")
 
 
-def image_built() -> bool:
-    """Whether the nodes' image is there."""
-    from overlaylab import image  # Lazily: no other check needs it.
-
-    return image.manifest() is not None
-
-
-def check_image() -> Check:
-    if image_built():
-        return Check("image", OK, "built")
-    return Check("image", OK, "not built yet: the first lab task builds it, or `./task image:build`")
-
-
-def check_network() -> Check:
-    from overlaylab import bundle_source, daemons  # Lazily: no other check needs it.
-
-    if bundle_source.present():
-        return Check("network", OK, f"never asked: the bundle {bundle_source.manifest().version} lies beside")
-    needed = ["packages"] if host_packages.uses_apt() and host_packages.missing() else []
-    needed += [] if image_built() else ["the image"]
-    needed += [f"the daemons of {name}" for name in daemons.names() if not daemons.cached(name)]
-    if needed:
-        return Check("network", OK, f"needed once, for {' and '.join(needed)}; not tried here")
-    return Check("network", OK, "not needed any more: packages, image and overlay daemons are there")
-
-
 def check_virtualbox() -> Check:
     program = host_packages.find_program("VBoxManage")
     if program:
@@ -216,7 +190,5 @@ _CHECKS: tuple[Callable[[], Check], ...] = (
     check_disk,
     check_idle_cpu,
     check_user_namespaces,
-    check_image,
-    check_network,
     check_virtualbox,
 )

@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab import imported_flent, imported_iperf3, imported_other
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.errors import UserError
 from overlaylab.imported_base import Measured
-from overlaylab.model import PlannedTrial, RunRecord, TrialResult, Variant
+from overlaylab.model import HOST, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.parsers import ParseError, checked, no_json
-from overlaylab.plan import HOST
-from overlaylab.results_table import ACCELERATORS
 from overlaylab.store import Store
 
 LARGEST = 256 * 1024 * 1024

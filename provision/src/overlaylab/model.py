@@ -8,6 +8,9 @@ from typing import Any
 
 JSON = Mapping[str, Any]
 
+HOST = "host"
+"""The overlay that is the baseline: it is in every block."""
+
 
 @dataclass(frozen=True)
 class Variant:
@@ -25,7 +28,7 @@ class Variant:
     @property
     def is_baseline(self) -> bool:
         """What every ratio is to: the nodes' own network. Its other modes are variants like any overlay's."""
-        return self.overlay == "host" and self.mode is None
+        return self.overlay == HOST and self.mode is None
 
     def __str__(self) -> str:
         """For people: ``host``, ``weave fastdp-encrypted``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from overlaylab import overlays, paths
-from overlaylab.plan import HOST
+from overlaylab.model import HOST
 from overlaylab.selection import ALL
 
 

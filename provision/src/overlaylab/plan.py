@@ -15,8 +15,6 @@ from overlaylab.suite import BenchmarkSpec, Suite
 T = TypeVar("T")
 REMOTE, LOCAL = "remote", "local"
 """Placements: client and server on two nodes, or in two endpoints of one."""
-HOST = "host"
-"""The overlay that is the baseline: it is in every block."""
 
 
 def with_host(variants: Sequence[Variant], host: Variant) -> tuple[Variant, ...]:

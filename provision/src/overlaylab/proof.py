@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 
-from overlaylab import evidence, evidence_local, health, overlays
+from overlaylab import evidence, evidence_local, health, node_state, overlays
 from overlaylab.errors import NodeError
 from overlaylab.model import JSON, Evidence, Variant
 from overlaylab.ssh import Completed, Node
@@ -193,9 +193,9 @@ async def _probe_locally(ends: Ends, first: Awaitable[None] | None) -> tuple[tup
 
 async def read_states(ends: Ends) -> dict[str, JSON]:
     """Counters of both nodes, and their units' samples."""
-    scripts = (evidence.state_script(node.spec.underlay_interface, ends.units) for node in ends.nodes)
+    scripts = (node_state.state_script(node.spec.underlay_interface, ends.units) for node in ends.nodes)
     printed = await asyncio.gather(*(n.sh(script) for n, script in zip(ends.nodes, scripts, strict=True)))
-    return {n.name: evidence.read_state(d.stdout) for n, d in zip(ends.nodes, printed, strict=True)}
+    return {n.name: node_state.read_state(d.stdout) for n, d in zip(ends.nodes, printed, strict=True)}
 
 
 async def measure(

@@ -11,22 +11,12 @@ from rich.console import Console
 from rich.table import Table as Printed
 from rich.text import Text
 
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, header_bytes, report
 from overlaylab.results_grid import Grid, Line, Tier, differences, grids
 from overlaylab.results_rows import Row, Table
-from overlaylab.results_table import (
-    ACCELERATORS,
-    CAVEATS,
-    MISSING,
-    SCALES,
-    digits,
-    mark_of,
-    name_of,
-    note_of,
-    scaled,
-    span,
-)
+from overlaylab.results_table import CAVEATS, MISSING, SCALES, digits, mark_of, name_of, note_of, scaled, span
 from overlaylab.results_verdicts_table import around, confidence
 from overlaylab.store import Store
 

@@ -20,12 +20,13 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overlaylab import database, progress, results_grid, results_grid_table, results_plot
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results_grid import Tier, grids
 from overlaylab.results_plot import Plot
 from overlaylab.results_rows import Table, name_of
-from overlaylab.results_table import ACCELERATORS, footer, grid_of, heading, no_value, title_of, under
+from overlaylab.results_table import footer, grid_of, heading, no_value, title_of, under
 from overlaylab.store import Store
 
 if TYPE_CHECKING:  # it imports all that measuring takes

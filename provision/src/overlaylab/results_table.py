@@ -13,6 +13,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from overlaylab import database, results_checks
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.model import Variant
 from overlaylab.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results_published import Published
@@ -28,12 +29,6 @@ from overlaylab.results_verdicts_table import (
 )
 from overlaylab.store import Store
 
-ACCELERATORS = {
-    "kvm": "the machine's own CPU, virtualised (KVM)",
-    "tcg": "emulated CPU (TCG), no KVM",
-    "shared-kernel": "the machine's own CPU and kernel (system containers)",
-    "bare": "the hosts' own CPUs (nothing emulated by this lab)",
-}
 CAVEATS = {
     "tcg": "Emulated CPU: where a ratio lies below its header theory, the emulated CPU decided it, "
     "and a CPU-bound ratio from here is not a cloud's.",

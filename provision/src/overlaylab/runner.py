@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from overlaylab import cost, evidence, overlays, profile_checks, proof, reassembly, servers, shaper
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError
-from overlaylab.model import Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.model import HOST, Evidence, PlannedTrial, TrialResult, Variant
 from overlaylab.parsers import ParseError
-from overlaylab.plan import HOST, LOCAL, cells, is_fresh, overhead_key, pairs
+from overlaylab.plan import LOCAL, cells, is_fresh, overhead_key, pairs
 from overlaylab.progress import readable, remember
 from overlaylab.proof import Ends, Point
 from overlaylab.providers import Provider, Say

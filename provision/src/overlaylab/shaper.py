@@ -13,9 +13,8 @@ from overlaylab import host_checks, servers, shaping, shaping_readback, shaping_
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.cpu import CpuHolder
 from overlaylab.errors import NodeError, UserError
-from overlaylab.evidence import idle_share, read_state, state_script
-from overlaylab.inventory import EXTERNAL
 from overlaylab.model import JSON, ProfileCheck
+from overlaylab.node_state import idle_share, read_state, state_script
 from overlaylab.parsers import ParseError
 from overlaylab.profile import Profile
 from overlaylab.profile_checks import (
@@ -33,7 +32,6 @@ from overlaylab.profile_checks import (
     show,
     with_history,
 )
-from overlaylab.providers import Provider
 from overlaylab.ssh import Nodes
 
 T = TypeVar("T")
@@ -386,12 +384,6 @@ class Shaper:
 
     def _spec(self, name: str):
         return self.nodes[name].spec
-
-
-def on_nodes(provider: Provider, profile: Profile) -> Shaper:
-    """The profile on a provider's nodes, which run on this machine unless they are somebody else's."""
-    elsewhere = provider.inventory.provider == EXTERNAL
-    return Shaper(provider.nodes, profile, provider.cpu, machine=None if elsewhere else host_checks.read_stat)
 
 
 def problems(found: dict[str, list[str]]) -> str | None:

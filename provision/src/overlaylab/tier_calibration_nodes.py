@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from overlaylab import servers, tier_calibration
 from overlaylab.benchmarks import base as benchmarks
 from overlaylab.errors import NodeError, UserError
-from overlaylab.evidence import SOCKET_DROPS, idle_share, qdisc_bytes, read_state, state_script
 from overlaylab.model import JSON, Sample
+from overlaylab.node_state import SOCKET_DROPS, idle_share, qdisc_bytes, read_state, state_script
 from overlaylab.parsers import ParseError
 from overlaylab.profile import load_profile
 from overlaylab.profile_checks import BUSY

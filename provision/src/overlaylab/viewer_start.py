@@ -10,7 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -39,13 +39,16 @@ def prepare(kind: str | None, groups: Sequence[str] = (host_packages.VIEWER,)) -
     return runtime
 
 
-def view(file: Path | None, kind: str | None) -> NoReturn:
-    """Show a file, by default the results database, in a window of this process: Ctrl-C closes it."""
+def view(file: Path | None, kind: str | None, make_current: Callable[[Path], None]) -> NoReturn:
+    """Show a file, by default the results database, in a window of this process: Ctrl-C closes it.
+
+    make_current: what is done to it before the viewer, which only reads, opens it.
+    """
     check_display(os.environ)
     shown = _file(file)
     runtime = prepare(kind)
     if shown is not None:
-        viewer_database.make_current(shown)
+        make_current(shown)
     user = viewer_user.viewing()
     check_sandbox(user, runtime)
     environment = dict(os.environ)

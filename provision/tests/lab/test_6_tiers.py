@@ -12,8 +12,8 @@ import pytest
 
 from overlaylab import cpu, lock, netstate, shaper, shaping_scripts
 from overlaylab.errors import NodeError
-from overlaylab.evidence import read_state, state_script
 from overlaylab.model import ProfileCheck
+from overlaylab.node_state import read_state, state_script
 from overlaylab.profile import load_profile, varied
 from overlaylab.providers import named
 from overlaylab.shaper import Shaper

@@ -39,7 +39,7 @@ def inventory(*zones: str) -> Inventory:
 
 
 def cpu(busy: int, idle: int) -> dict[str, int]:
-    """Ticks as `evidence.state_script` prints them."""
+    """Ticks as `node_state.state_script` prints them."""
     names = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
     return dict.fromkeys(names, 0) | {"user": busy, "idle": idle}
 

@@ -134,7 +134,7 @@ DAEMON = [412, "S", 1041]
 
 
 class Counters:
-    """What `evidence.state_script` prints, call after call: `busy` of 100 ticks and `step` bytes each time.
+    """What `node_state.state_script` prints, call after call: `busy` of 100 ticks and `step` bytes each time.
 
     rx: bytes that the NIC has received for each byte that the peer's qdisc has sent. The units' daemon is process 412
     and uses 0.1 s of CPU time from call to call, until `daemons` holds what a call shall find in its place.

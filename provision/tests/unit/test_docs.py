@@ -94,24 +94,8 @@ def test_readme_names_every_public_task() -> None:
     assert tasks_of("--list") - alike - tasks_named(README) == set()
 
 
-def test_code_map_names_every_module() -> None:
-    table = README.partition("Modules of `provision/src/overlaylab/`")[2].partition("\n## ")[0]
-    named = set()
-    for row in table.splitlines():
-        folder = ""
-        for word in re.findall(r"`([^`]+)`|(;)", row.partition("|")[2].partition("|")[2]):
-            code, semicolon = word
-            if semicolon or (code.endswith("/")):
-                folder = code
-            elif code.endswith(".py"):
-                named.add(folder + code)
-    # An __init__.py speaks for its folder.
-    there = {str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if path.name != "__init__.py"}
-    assert named == there
-
-
 def test_folder_map_names_what_is_there() -> None:
-    table = README.partition("## Where things are")[2].partition("\nModules of")[0]
+    table = README.partition("## Where things are")[2].partition("\n## ")[0]
     for row in re.findall(r"^\| (`.+?) \|", table, flags=re.MULTILINE):
         for name in re.findall(r"`([^`]+)`", row):
             assert (ROOT / name).exists(), name

@@ -49,6 +49,7 @@ def checks(monkeypatch):
     def use(*given):
         monkeypatch.setattr(host_checks, "all_checks", lambda: list(given))
 
+    monkeypatch.setattr(doctor.image_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.viewer_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.requirements, "survey", lambda: ROWS)
     monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: [])

@@ -23,11 +23,11 @@ from overlaylab.evidence import (
     judge_wire,
     ping_back_script,
     probe_script,
-    qdisc_bytes,
     read_ping_back,
     read_probe,
 )
 from overlaylab.model import Evidence
+from overlaylab.node_state import qdisc_bytes
 from overlaylab.overlays import Mode, Wire
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "evidence"

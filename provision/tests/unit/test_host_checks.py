@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_checks
+from overlaylab import host_checks, image_checks
 from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
 from overlaylab.host_userns import Trouble
 
@@ -139,9 +139,9 @@ def test_user_namespaces_are_tried_as_the_image_will_use_them(monkeypatch, troub
     ],
 )
 def test_network_is_needed_for_what_is_not_there_yet(monkeypatch, missing, built, cached, found):
-    monkeypatch.setattr(host_checks.host_packages, "uses_apt", lambda: True)
-    monkeypatch.setattr(host_checks.host_packages, "missing", lambda: missing)
-    monkeypatch.setattr(host_checks, "image_built", lambda: built)
+    monkeypatch.setattr(image_checks.host_packages, "uses_apt", lambda: True)
+    monkeypatch.setattr(image_checks.host_packages, "missing", lambda: missing)
+    monkeypatch.setattr(image_checks, "image_built", lambda: built)
     monkeypatch.setattr("overlaylab.daemons.names", lambda: ["weave"])
     monkeypatch.setattr("overlaylab.daemons.cached", lambda name: cached)
-    assert host_checks.check_network() == Check("network", OK, found)
+    assert image_checks.check_network() == Check("network", OK, found)

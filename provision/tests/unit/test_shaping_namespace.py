@@ -17,6 +17,7 @@ from overlaylab import (
     evidence_local,
     health,
     mtu_probe,
+    node_state,
     overlay_live,
     overlays,
     shaping_readback,
@@ -388,16 +389,16 @@ def test_a_nic_that_segments_keeps_its_offloads_and_tunnels_lose_theirs(node: Na
 
 def test_counters_of_a_node_are_read(node: Namespace) -> None:
     node.sh(shaping_scripts.apply_script(told("azure-a1")))
-    before = evidence.read_state(node.sh(evidence.state_script("eth1")))
-    assert evidence.qdisc_bytes(before) == 0
+    before = node_state.read_state(node.sh(node_state.state_script("eth1")))
+    assert node_state.qdisc_bytes(before) == 0
     node.sh("ip addr add 192.168.77.11/24 dev eth1; ping -c 3 -i 0.01 -W 0.1 192.168.77.12 || :")
-    after = evidence.read_state(node.sh(evidence.state_script("eth1")))
+    after = node_state.read_state(node.sh(node_state.state_script("eth1")))
     # Nobody answers: what leaves is ARP, 42 bytes a frame.
-    assert evidence.qdisc_bytes(after) > 0
-    assert evidence.qdisc_bytes(after) % 42 == 0
-    assert after["tx_bytes"] - before["tx_bytes"] >= evidence.qdisc_bytes(after)
+    assert node_state.qdisc_bytes(after) > 0
+    assert node_state.qdisc_bytes(after) % 42 == 0
+    assert after["tx_bytes"] - before["tx_bytes"] >= node_state.qdisc_bytes(after)
     assert after["uptime"] >= before["uptime"]
-    assert 0 <= evidence.idle_share(before, after) <= 1
+    assert 0 <= node_state.idle_share(before, after) <= 1
 
 
 ENDPOINT = """
@@ -452,8 +453,8 @@ def scripts() -> dict[str, str]:
         ),
         "clear": shaping_scripts.clear_script("eth1"),
         "readback": shaping_readback.readback_script("eth1"),
-        "state": evidence.state_script("eth1"),
-        "state-units": evidence.state_script("eth1", ["a.service", "b.service"]),
+        "state": node_state.state_script("eth1"),
+        "state-units": node_state.state_script("eth1", ["a.service", "b.service"]),
         "ping-back": evidence.ping_back_script("10.32.0.1", 1376, overlays.load("host").modes["host"]),
         "sampled": health.sampled_meanwhile("iperf3 --version", ["a.service", "b.service"], 2.5),
         "live": overlay_live.script(["a.service"], [("192.168.77.12", "10.32.0.2")]),

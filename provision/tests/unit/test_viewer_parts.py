@@ -13,6 +13,7 @@ from overlaylab import (
     viewer_checks,
     viewer_database,
     viewer_fallback,
+    viewer_file,
     viewer_modules,
     viewer_package,
     viewer_runtime,
@@ -65,7 +66,7 @@ def version(path: Path) -> int:
 
 
 def test_our_results_are_brought_to_the_newest_schema(results):
-    viewer_database.make_current(results)
+    viewer_file.make_current(results)
     with Store.open(results.parent / "new.sqlite") as store:
         assert version(results) == store.db.execute("PRAGMA user_version").fetchone()[0] > 1
 
@@ -85,13 +86,13 @@ def test_without_lab_db_what_lies_beside_the_results_is_ours_too(results, monkey
 
 
 def test_a_file_elsewhere_is_only_looked_at(results, tmp_path):
-    viewer_database.make_current(tmp_path / "elsewhere.sqlite")
+    viewer_file.make_current(tmp_path / "elsewhere.sqlite")
     assert version(tmp_path / "elsewhere.sqlite") == 1
 
 
 def test_what_is_wrong_with_a_file_is_said_and_the_viewer_still_starts(results, capsys):
     results.write_text("no database")
-    viewer_database.make_current(results)
+    viewer_file.make_current(results)
     assert str(results) in "".join(capsys.readouterr().err.split())
 
 

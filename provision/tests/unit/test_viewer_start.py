@@ -11,7 +11,6 @@ from overlaylab import (
     host_packages,
     host_userns,
     paths,
-    viewer_database,
     viewer_modules,
     viewer_runtime,
     viewer_start,
@@ -52,6 +51,10 @@ def test_no_screen_is_a_mistake_that_names_the_report():
     with pytest.raises(UserError) as error:
         viewer_start.check_display({})
     assert "./task results:report" in error.value.fix
+
+
+def no_database(file):
+    """Nothing is done to what is shown."""
 
 
 @pytest.fixture
@@ -164,7 +167,6 @@ def machine(own_cache, monkeypatch, tmp_path):
     monkeypatch.setattr(viewer_modules, "ensure_modules", lambda: log.append("modules"))
     monkeypatch.setattr(viewer_runtime, "ensure", lambda kind: log.append(("runtime", kind)) or runtime)
     monkeypatch.setattr(viewer_modules, "ensure_build", lambda: log.append("build"))
-    monkeypatch.setattr(viewer_database, "make_current", lambda file: log.append(("database", file)))
     monkeypatch.setattr(viewer_start, "sandbox_problem", lambda user, folder: None)
     monkeypatch.setattr(viewer_user, "viewing", lambda: OWN)
     monkeypatch.setattr(os, "execvpe", execute)
@@ -179,7 +181,7 @@ def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
     file = tmp_path / "some.sqlite"
     file.touch()
     with pytest.raises(Started) as started:
-        viewer_start.view(file, "current")
+        viewer_start.view(file, "current", lambda shown: machine.append(("database", shown)))
     assert machine == [
         ("install", ["libgtk-3-0"]),
         "modules",
@@ -202,7 +204,7 @@ def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
 
 def test_before_there_are_results_the_window_opens_empty(machine):
     with pytest.raises(Started) as started:
-        viewer_start.view(None, None)
+        viewer_start.view(None, None, no_database)
     assert started.value.args[0][-2] == "--ozone-platform=wayland"
     assert machine[-1] == "build"
 
@@ -211,7 +213,7 @@ def test_by_default_the_results_are_shown(machine, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "lab.sqlite").touch()
     with pytest.raises(Started) as started:
-        viewer_start.view(None, None)
+        viewer_start.view(None, None, no_database)
     assert started.value.args[0][-1] == str(tmp_path / "results" / "lab.sqlite")
 
 
@@ -219,13 +221,13 @@ def test_this_labs_own_files_are_those_of_its_results_or_the_one_that_is_named(m
     monkeypatch.delenv("LAB_DB")
     monkeypatch.setattr(paths, "database", lambda: paths.ROOT / "results" / "lab.sqlite")
     with pytest.raises(Started) as started:
-        viewer_start.view(paths.ROOT / "README.md", None)
+        viewer_start.view(paths.ROOT / "README.md", None, no_database)
     assert started.value.args[0][-2] == f"--home={paths.ROOT / 'results'}"
 
 
 def test_a_file_that_is_not_there_is_said_before_anything_is_made(machine, tmp_path):
     with pytest.raises(UserError) as error:
-        viewer_start.view(tmp_path / "absent.sqlite", None)
+        viewer_start.view(tmp_path / "absent.sqlite", None, no_database)
     assert error.value.where == f"{tmp_path}/absent.sqlite"
     assert machine == []
 
@@ -247,7 +249,7 @@ def test_for_root_another_user_starts_it_in_a_home_of_its_own(as_root, capsys, t
     file = tmp_path / "some.sqlite"
     file.write_text("x")
     with pytest.raises(Started) as started:
-        viewer_start.view(file, None)
+        viewer_start.view(file, None, no_database)
     argv, environment = started.value.args
     assert argv[0] == "env"
     assert argv[2:] == [
@@ -265,5 +267,5 @@ def test_a_file_that_this_user_cannot_read_is_said(as_root, monkeypatch, tmp_pat
     (tmp_path / "some.sqlite").touch()
     monkeypatch.setattr(viewer_user, "may_read", lambda user, file: False)
     with pytest.raises(UserError) as error:
-        viewer_start.view(tmp_path / "some.sqlite", None)
+        viewer_start.view(tmp_path / "some.sqlite", None, no_database)
     assert error.value.rule == "must be readable by user 65529"

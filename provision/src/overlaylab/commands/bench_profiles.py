@@ -14,14 +14,14 @@ from overlaylab import cluster as clusters
 from overlaylab.commands.measure import interruptible, provider_for
 from overlaylab.documents import names_in, unknown
 from overlaylab.errors import NodeError, UserError
-from overlaylab.model import ProfileCheck, RunRecord, Variant
-from overlaylab.plan import HOST
+from overlaylab.model import HOST, ProfileCheck, RunRecord, Variant
 from overlaylab.profile import Profile, load_profile
 from overlaylab.profile_bench import SUITE, ProfileBench
 from overlaylab.profile_bench_plan import KINDS, Step, plan
 from overlaylab.progress import PlainConsole, output, readable, say
 from overlaylab.providers import Provider
-from overlaylab.shaper import Shaper, on_nodes
+from overlaylab.providers.shaped import on_nodes
+from overlaylab.shaper import Shaper
 from overlaylab.store import Store
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import click
 
-from overlaylab import host, host_access, host_checks, requirements, viewer_checks
+from overlaylab import host, host_access, host_checks, image_checks, requirements, viewer_checks
 from overlaylab.providers import lxc_host, named
 
 _STYLES = {host_checks.OK: "green", host_checks.WARNING: "yellow", host_checks.PROBLEM: "bold red"}
@@ -23,7 +23,7 @@ def command(as_json: bool) -> None:
     """
     # A group joined by ./task setup counts at once.
     host_access.enter_groups()
-    checks = [*host_checks.all_checks(), *viewer_checks.all_checks()]
+    checks = [*host_checks.all_checks(), *image_checks.all_checks(), *viewer_checks.all_checks()]
     fit = host_checks.can_run(checks)
     rows = requirements.survey()
     loaded = lxc_host.loaded_modules()

@@ -16,8 +16,8 @@ from overlaylab.errors import NodeError, UserError
 from overlaylab.plan import cells, is_fresh, pairs
 from overlaylab.progress import output, readable, say
 from overlaylab.providers import named
+from overlaylab.providers.shaped import on_nodes
 from overlaylab.runner import Clock, Runner, RunStopped
-from overlaylab.shaper import on_nodes
 from overlaylab.store import Store
 
 Result = TypeVar("Result")

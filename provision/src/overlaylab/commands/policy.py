@@ -10,10 +10,10 @@ import click
 from overlaylab import experiment, lock, paths, policy_lab
 from overlaylab.commands.measure import interruptible, provider_for
 from overlaylab.errors import UserError
-from overlaylab.model import Variant
+from overlaylab.model import HOST, Variant
 from overlaylab.progress import output, readable, say
+from overlaylab.providers.shaped import on_nodes
 from overlaylab.runner import RunStopped
-from overlaylab.shaper import on_nodes
 from overlaylab.store import Store
 
 
@@ -70,7 +70,6 @@ def _first_mode(overlay: str) -> str:
 
 async def _run(asked: experiment.Request, provider, store: Store, rules: int) -> None:
     from overlaylab import comparison, policy_table
-    from overlaylab.plan import HOST
 
     # The profile is proven on the host network; that is not measured.
     await provider.prepare(asked.variants, say)

@@ -24,6 +24,7 @@ from overlaylab.errors import UserError
 from overlaylab.model import ProfileCheck
 from overlaylab.paths import PROFILES, typed
 from overlaylab.progress import output, readable, say
+from overlaylab.providers.shaped import on_nodes
 from overlaylab.shaper import Shaper
 from overlaylab.tier_calibration_command import calibrate
 
@@ -234,7 +235,7 @@ def _with_nodes(
         await provider.nodes.connect()
         if inventory:
             await provider.renew()  # should this end in the middle, the hosts clean up by themselves
-        await work(shaper.on_nodes(provider, tier))
+        await work(on_nodes(provider, tier))
         if sparse and provider.accelerator == "tcg" and (tier.within_zone or tier.between_zones):
             say(SPARSE)
         if not keep:

@@ -7,11 +7,12 @@ import sys
 import click
 
 from overlaylab import paths, results_checks, results_compare_table, results_grid_table
+from overlaylab.accelerators import ACCELERATORS
 from overlaylab.design import PERCENT, in_range
 from overlaylab.errors import UserError
 from overlaylab.progress import HIDDEN, PlainConsole, output
 from overlaylab.results_export import WRITERS, export, new_file
-from overlaylab.results_table import ACCELERATORS, runs_table, show
+from overlaylab.results_table import runs_table, show
 from overlaylab.store import UNFINISHED, Store
 
 REMOVING = "YES=1 removes without a question; DRY_RUN=1 only says what would go."

@@ -12,6 +12,6 @@ import click
 @click.option("--runtime", envvar="RUNTIME", help="The Electron to take: current or fallback.")
 def command(file: Path | None, runtime: str | None) -> None:
     """Open a window on FILE, by default on the results database. Stays until the window is closed."""
-    from overlaylab import paths, viewer_start
+    from overlaylab import paths, viewer_file, viewer_start
 
-    viewer_start.view(file and paths.typed(file), runtime or None)
+    viewer_start.view(file and paths.typed(file), runtime or None, viewer_file.make_current)
