@@ -24,9 +24,10 @@ SIZE = "2560x1600x24"
 def screen(user: User, home: Path, size: str = SIZE) -> Iterator[dict[str, str]]:
     """The variables that lead to a new X server of that user's. It goes with the block, or with this process."""
     key = home / ".Xauthority"
-    key.write_bytes(_entry(secrets.token_bytes(16)))
-    key.chmod(0o600)
-    os.chown(key, user.uid, user.gid)
+    if not key.exists():
+        key.write_bytes(_entry(secrets.token_bytes(16)))
+        key.chmod(0o600)
+        os.chown(key, user.uid, user.gid)
     told, number = os.pipe()
     # The server picks a free number by itself and tells it: two that start at once do not get the same one.
     argv = ["Xvfb", "-displayfd", str(number), "-screen", "0", size, "-nolisten", "tcp", "-auth", str(key)]
@@ -65,11 +66,15 @@ def _entry(cookie: bytes) -> bytes:
 
 
 def run(
-    command: Sequence[str], variables: Mapping[str, str], keep: Path | None = None, size: str = SIZE
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    keep: Path | None = None,
+    size: str = SIZE,
+    screens: int = 1,
 ) -> int:
     """Run a command on a screen of its own, as an ordinary user in an empty home; its exit code.
 
-    variables: on top of the usual ones. VIEWER_OUT names a folder that the command may write to; what is in it goes
+    variables: on top of the usual ones. screens: so many; VIEWER_SCREENS names them all, with commas. VIEWER_OUT names a folder that the command may write to; what is in it goes
     to `keep` afterwards, with the caller's permissions. What the command has left running is ended with it.
     """
     # The checkout may lie in root's own folders; else nothing sets this user apart from any other.
@@ -79,7 +84,9 @@ def run(
         out = home / "out"
         out.mkdir()
         os.chown(out, user.uid, user.gid)
-        with screen(user, home, size) as display:
+        with contextlib.ExitStack() as stack:
+            shown = [stack.enter_context(screen(user, home, size)) for _ in range(screens)]
+            display = shown[0] | {"VIEWER_SCREENS": ",".join(one["DISPLAY"] for one in shown)}
             given = {**viewer_user.environment(user, home, os.environ), "HOME": str(home)}
             process = subprocess.Popen(
                 [*user.prefix, "setpriv", "--pdeathsig=TERM", *command],

@@ -1,13 +1,20 @@
-"""Slow tests take turns: of each group, another one is taken after each commit."""
+"""Slow tests take turns: of each group, others are taken after each commit."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import pytest
 
 from overlaylab import paths
+
+EVERY = 5
+"""No test of a group is passed over for more commits in a row; what is rare says how often it is taken."""
+
+T = TypeVar("T")
 
 
 def turn() -> int:
@@ -16,16 +23,29 @@ def turn() -> int:
     return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
 
 
+def share(group: Sequence[T], every: int = EVERY) -> Sequence[T]:
+    """Those of a group whose turn it is: each is taken once in so many commits."""
+    return group[turn() % every :: every]
+
+
 def pass_over(items: list[pytest.Item]) -> None:
-    """Skip those marked ``turn(group)`` whose turn it is not. Where they were asked for by name, there is no other one."""
+    """Skip those marked ``turn(group)`` whose turn it is not. Where they were asked for by name, there is no other one.
+
+    ``turn(group, rare=True)``: one of them after each commit, however many there are.
+    """
     if os.environ.get("OVERLAYLAB_TURNS") == "all":
         return
     groups: dict[str, list[pytest.Item]] = {}
+    marks: dict[str, Any] = {}
     for item in items:
         if mark := item.get_closest_marker("turn"):
-            groups.setdefault(mark.args[0], []).append(item)
-    for group in groups.values():
-        taken = group[turn() % len(group)]
+            (name,) = mark.args
+            groups.setdefault(name, []).append(item)
+            marks[name] = mark.kwargs
+    for name, group in groups.items():
+        every = len(group) if marks[name].get("rare") else EVERY
+        taken = {item.nodeid for item in share(group, every)}
         for item in group:
-            if item is not taken:
-                item.add_marker(pytest.mark.skip(reason="another commit's turn; TURNS=all takes all"))
+            if item.nodeid not in taken:
+                reason = f"another commit's turn, one in {every}; TURNS=all takes all"
+                item.add_marker(pytest.mark.skip(reason=reason))

@@ -15,7 +15,7 @@ SCALE = 0.1
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.turn("suites")) for n in names_in(SUITES)]
+    "name", [pytest.param(n, marks=pytest.mark.turn("suites", rare=True)) for n in names_in(SUITES)]
 )
 def test_a_suite_gives_what_it_says(containers, lab_in, name: str) -> None:
     suite = load_suite(name)

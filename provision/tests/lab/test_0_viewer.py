@@ -22,6 +22,7 @@ def shared() -> Iterator[Path]:
         yield Path(name)
 
 
+@pytest.mark.turn("nodes")
 def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) -> None:
     program = Path(lab.run("viewer:package", f"OUT={shared / 'made'}").splitlines()[-1])
     assert program == shared / "made" / "overlaylab-viewer"

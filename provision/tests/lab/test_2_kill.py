@@ -6,9 +6,12 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
+
 from overlaylab import paths
 
 
+@pytest.mark.turn("nodes")
 def test_kill_and_resume(lab_in) -> None:
     lab = lab_in(BLOCKS="2", MODES="fastdp")
     with lab.started("lab:weave") as process:
@@ -34,6 +37,7 @@ def test_kill_and_resume(lab_in) -> None:
     assert lab.query("SELECT state FROM run") == [("done",)]
 
 
+@pytest.mark.turn("nodes")
 def test_interrupt_leaves_nothing_behind(lab_in, quickest) -> None:
     lab = lab_in(BLOCKS="2", **quickest)
     with lab.started("lab:host") as process:
@@ -55,6 +59,7 @@ def _belongs_to(pid: int, session: int) -> bool:
         return False
 
 
+@pytest.mark.turn("nodes")
 def test_resume_refuses_a_changed_suite(lab_in, quickest) -> None:
     lab = lab_in(BLOCKS="2", **quickest)
     with lab.started("lab:host") as process:

@@ -17,6 +17,7 @@ def cluster(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.turn("nodes")
 def test_each_node_keeps_a_host_key_of_its_own_through_clean_states_and_boots(cluster) -> None:
     cluster.clean()
     noted = {node.name: f"{node.host_key}\n" for node in cluster.provider.inventory.nodes}
@@ -31,6 +32,7 @@ def test_each_node_keeps_a_host_key_of_its_own_through_clean_states_and_boots(cl
     assert cluster.sh("hostname; cat /etc/hostname") == {name: f"{name}\n" * 2 for name in noted}
 
 
+@pytest.mark.turn("nodes")
 def test_the_users_public_key_is_in_memory_alone(cluster) -> None:
     cluster.clean()
     public = ssh_keys.public(ssh_keys.ensure())

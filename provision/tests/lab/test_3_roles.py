@@ -6,6 +6,8 @@ import json
 import time
 from dataclasses import replace
 
+import pytest
+
 from overlaylab import ansible, evidence, netstate, overlays, paths
 from overlaylab.model import Variant
 from overlaylab.profile import load_profile
@@ -25,6 +27,7 @@ def test_converge_twice_then_reset_in_containers(containers) -> None:
     converge_twice_then_reset(containers, HOST)
 
 
+@pytest.mark.turn("nodes")
 def test_the_same_is_changed_on_vms_and_in_containers(nodes, containers) -> None:
     """One cluster, profile and overlay: the underlay, and what else they bring, are the same on every provider."""
     found = {}
@@ -81,6 +84,7 @@ def converge_twice_then_reset(nodes, variant: Variant) -> None:
     }
 
 
+@pytest.mark.turn("nodes")
 def test_fallback_to_sleeve_is_noticed(nodes) -> None:
     nodes.converge(FASTDP)
     mode = overlays.load("weave").modes["fastdp"]
@@ -97,6 +101,7 @@ def test_fallback_to_sleeve_is_noticed(nodes) -> None:
     assert "the data path is sleeve, not fastdp" in judged.reason
 
 
+@pytest.mark.turn("nodes")
 def test_password_is_nowhere_to_be_read(nodes) -> None:
     nodes.converge(FASTDP, ENCRYPTED)
     password = ansible.password_file("weave").read_text().strip()

@@ -10,7 +10,7 @@ from overlaylab import netstate
 from overlaylab.inventory import Inventory, load_inventory, write_inventory
 
 
-@pytest.mark.turn("elsewhere")
+@pytest.mark.turn("nodes")
 def test_weave_on_ssh_hosts(nodes, lab_in, tmp_path) -> None:
     nodes.clean()
     units = nodes.sh("systemctl list-units --all --no-legend 'overlaylab-*'")

@@ -6,11 +6,14 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from overlaylab import daemon_sources, daemons
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "romana" / "watch_test.go"
 
 
+@pytest.mark.turn("nodes")
 def test_a_change_between_read_and_watch_is_seen(tmp_path: Path) -> None:
     """The peer's block, allotted while the agent started, had been missed for good: no route, and no overlay."""
     recipe = daemons.load_recipe("romana")

@@ -51,7 +51,7 @@ def test_the_viewer_needs_no_network_any_more() -> None:
     assert os.access(f"{done.stdout.strip()}/electron", os.X_OK)
 
 
-@pytest.mark.turn("elsewhere")
+@pytest.mark.turn("nodes")
 def test_the_lab_runs_with_every_registry_unreachable(lab_in) -> None:
     assert shutil.which("vagrant")
     lab = lab_in(BLOCKS="1", MODES="fastdp", **UNREACHABLE)

@@ -12,7 +12,7 @@ GOODPUT = 100e6 * 1448 / 1514
 """bit/s: azure-a1's rate, less the headers of full packets (Ethernet 14, IPv4 20, TCP 32)."""
 
 
-@pytest.mark.turn("tiers")
+@pytest.mark.turn("nodes")
 @pytest.mark.parametrize(("cluster", "target"), [("pair", 0.966e-3), ("pair-zones", 2e-3)])
 def test_a_profile_that_is_applied_by_hand_is_in_force(lab, cluster: str, target: float) -> None:
     """The rate was in force and the latency was not: 0.54 ms where the tier has 0.966."""

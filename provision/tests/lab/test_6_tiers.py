@@ -42,7 +42,7 @@ def states(nodes) -> dict:
     return found
 
 
-@pytest.mark.turn("tiers")
+@pytest.mark.turn("nodes")
 def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
     nodes.clean()
     before = states(nodes)
@@ -86,7 +86,7 @@ def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
     }
 
 
-@pytest.mark.turn("tiers")
+@pytest.mark.turn("nodes")
 def test_a_reboot_keeps_the_profile(nodes) -> None:
     nodes.clean()
 
@@ -117,6 +117,7 @@ def test_a_reboot_keeps_the_profile(nodes) -> None:
     nodes.clean()
 
 
+@pytest.mark.turn("nodes")
 def test_three_zones() -> None:
     """Each pair of zones has a delay of its own, which pings see whole.
 
@@ -155,7 +156,7 @@ def test_three_zones() -> None:
         assert check.measured >= 2 * one_way, check
 
 
-@pytest.mark.turn("tiers")
+@pytest.mark.turn("nodes")
 def test_two_tiers_in_one_table(lab_in, quickest) -> None:
     lab = lab_in(BLOCKS="1", SCALE="0.2", PROFILES="azure-a0,azure-a1", **quickest)
     lab.environment.pop("PROFILE")

@@ -1,7 +1,7 @@
 """Every overlay on real nodes: measured in one run with its proof, converged again, its policy tried, reset.
 
-One mode of each family is taken, another one after each commit, in containers where those can carry it: they answer
-sooner. OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these,
+One mode in five is taken, others after each commit, in containers where those can carry it: they answer sooner.
+OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these,
 all on VMs.
 """
 
@@ -14,7 +14,7 @@ from functools import cache
 
 import pytest
 from conftest import Cluster, Lab
-from lab_turns import turn
+from lab_turns import share, turn
 from test_3_roles import states
 
 from overlaylab import ansible, evidence, netstate, overlays, policy_lab, requirements, shaping_scripts
@@ -24,29 +24,26 @@ from overlaylab.profile import load_profile
 TIER = load_profile("azure-a0")
 
 
-def families() -> list[tuple[Variant, ...]]:
-    """The modes that share a family, of every overlay that VMs can carry."""
-    found: list[tuple[Variant, ...]] = []
+def modes() -> tuple[Variant, ...]:
+    """Every mode of every overlay that VMs can carry, but for those that are taken by name alone."""
+    found = []
     for name in overlays.names():
-        overlay, grouped = overlays.load(name), {}
-        for key, mode in overlay.modes.items():
-            variant = overlay.variant(key)
-            if not mode.only_by_name and requirements.verdict(variant, TIER, "libvirt").runs:
-                grouped.setdefault(mode.family or key, []).append(variant)
-        found += map(tuple, grouped.values())
-    return found
+        overlay = overlays.load(name)
+        variants = (overlay.variant(key) for key, mode in overlay.modes.items() if not mode.only_by_name)
+        found += [one for one in variants if requirements.verdict(one, TIER, "libvirt").runs]
+    return tuple(found)
 
 
 WANTED = os.environ.get("OVERLAYLAB_MODES", "")
 
 
 def chosen() -> tuple[Variant, ...]:
-    every = tuple(variant for family in families() for variant in family)
+    every = modes()
     if WANTED == "all":
         return every
     if WANTED:
         return tuple(variant for variant in every if word(variant) in WANTED.split(","))
-    return tuple(family[turn() % len(family)] for family in families())
+    return tuple(share(every))
 
 
 def word(variant: Variant) -> str:

@@ -368,6 +368,8 @@ def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
     left = subprocess.Popen([*sleeper, str(tmp_path / ".building-x" / "out")])
     other = subprocess.Popen([*sleeper, str(tmp_path / ".building-y")])
     try:
+        # A process that has just begun has no arguments for a moment (execve(2) sets them last).
+        _wait_for(lambda: b".building-x" in Path(f"/proc/{left.pid}/cmdline").read_bytes())
         image_process.end_leftovers(tmp_path / ".building-x")
         assert left.wait(10) == -signal.SIGKILL
         assert other.poll() is None

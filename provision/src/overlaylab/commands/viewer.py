@@ -31,9 +31,15 @@ def prepare(runtime: str | None) -> None:
 @click.option("--keep", type=click.Path(path_type=Path), help="Copy what COMMAND wrote to $VIEWER_OUT here.")
 @click.option("--browser", is_flag=True, help="COMMAND needs Chromium too.")
 @click.option("--screen", "size", help="Size of the screen, as in 1920x1080x24.")
+@click.option("--screens", type=click.IntRange(1, 8), default=1, help="So many, named in $VIEWER_SCREENS.")
 @click.argument("argv", nargs=-1, required=True, type=click.UNPROCESSED)
 def as_user(
-    runtime: str | None, keep: Path | None, browser: bool, size: str | None, argv: tuple[str, ...]
+    runtime: str | None,
+    keep: Path | None,
+    browser: bool,
+    size: str | None,
+    screens: int,
+    argv: tuple[str, ...],
 ) -> None:
     """Run COMMAND (after --) as an ordinary user, also where root types this, on a screen that nobody sees.
 
@@ -44,7 +50,8 @@ def as_user(
     groups = (host_packages.VIEWER, host_packages.SCREENLESS, *((host_packages.BROWSER,) if browser else ()))
     made = viewer_start.prepare(runtime or None, groups)
     variables = {"ELECTRON_OVERRIDE_DIST_PATH": str(made.folder), "VIEWER_RUNTIME": made.kind}
-    sys.exit(viewer_screen.run(argv, variables, keep and paths.typed(keep), size or viewer_screen.SIZE))
+    kept = keep and paths.typed(keep)
+    sys.exit(viewer_screen.run(argv, variables, kept, size or viewer_screen.SIZE, screens))
 
 
 @command.command()
