@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -156,12 +157,19 @@ def test_a_full_disk_is_told_from_a_broken_source(machine):
     assert "Free some disk (apt-get clean, as root, removes downloaded packages)" in machine.type().stderr
 
 
+_TRACES = re.compile(r"(?<= )(?=/(?:sys/class/net|var/lib/lxc|run/libvirt|etc/libvirt)/\S*\*)")
+
+
 @pytest.fixture
 def checkout(tmp_path):
-    """./task with a Python whose venv is made by a script: checkout(text of its pip, words) types it."""
+    """./task with a Python whose venv is made by a script: checkout(text of its pip, words) types it.
+
+    Of this machine's nodes it sees none: where it looks for them is below the test's own folder.
+    """
     folder = tmp_path / "overlaylab"
     (folder / "provision/toolchain").mkdir(parents=True)
     shutil.copy(ROOT / "task", folder)
+    (folder / "task").write_text(_TRACES.sub(f"{tmp_path}/system", (ROOT / "task").read_text()))
     (folder / "provision/toolchain/requirements.txt").write_text("x==1\n")
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -171,12 +179,12 @@ def checkout(tmp_path):
     )
     (programs / "python3").chmod(0o755)
 
-    def begin(pip, *words, cache=tmp_path / "cache"):
+    def begin(pip, *words, cache=tmp_path / "cache", typed=("--with-tools", "echo", "ready")):
         (programs / "pip").write_text(f"#!/bin/sh\n{pip}\n")
         (programs / "pip").chmod(0o755)
         named = {"OVERLAYLAB_CACHE": str(cache)} if cache else {}
         return subprocess.Popen(
-            [folder / "task", "--with-tools", "echo", "ready", *words],
+            [folder / "task", *typed, *words],
             env={"PATH": f"{programs}:/usr/bin:/bin", **named},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -287,4 +295,61 @@ def test_a_default_cache_folder_that_somebody_else_made_is_refused_with_all_in_i
         "",
         f"overlaylab: the cache folder {link} belongs to somebody else; "
         "set OVERLAYLAB_CACHE to a folder of your own outside your home\n",
+    )
+
+
+_TASK = """[ "$1 $2" = "-m overlaylab" ] && echo "python $*"
+printf '#!/bin/sh\\necho "task $*"\\n' >"${0%python}task" && chmod 755 "${0%python}task\""""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["lab:destroy"],
+        ["--yes", "lab:destroy", "KEEP_CACHE=1"],
+        ["lab:destroy", "-y", "CLUSTER=pair"],
+    ],
+)
+def test_where_nothing_is_left_no_tools_are_fetched_to_remove_it(checkout, tmp_path, words):
+    call = checkout("exit 1", typed=words)
+    assert (*call.communicate(), call.returncode) == (
+        "",
+        f"overlaylab: nothing is left to remove: there is no cache folder {tmp_path}/cache\n",
+        0,
+    )
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "done"),
+    [
+        (["lab:weave", "lab:destroy"], "task --exit-code lab:weave lab:destroy"),
+        (["lab:ssh", "--", "lab:destroy"], "task --exit-code lab:ssh -- lab:destroy"),
+        (["lab:destroy", "--help"], "python -m overlaylab task-help lab:destroy"),
+        (["-h", "lab:destroy"], "python -m overlaylab task-help lab:destroy"),
+        (["--summary", "lab:destroy"], "task --exit-code --summary lab:destroy"),
+        (["--with-tools", "echo", "lab:destroy"], "lab:destroy"),
+    ],
+)
+def test_a_command_that_only_names_the_removal_is_done(checkout, words, done):
+    call = checkout(_TASK, typed=words)
+    assert (call.communicate()[0], call.returncode) == (f"{done}\n", 0)
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "sys/class/net/ovlab-mgmt",
+        "var/lib/lxc/overlaylab-pair-node1",
+        "run/libvirt/qemu/1-overlaylab-pair-node1.monitor",
+        "run/libvirt/qemu/overlaylab-pair-node1.pid",
+        "run/libvirt/network/overlaylab-pair.xml",
+        "etc/libvirt/qemu/overlaylab-pair-node1.xml",
+        "etc/libvirt/qemu/networks/overlaylab-management.xml",
+    ],
+)
+def test_nodes_without_their_cache_folder_are_something_to_remove(checkout, tmp_path, trace):
+    (tmp_path / "system" / trace).mkdir(parents=True)
+    assert checkout(_TASK, typed=["--yes", "lab:destroy"]).communicate()[0] == (
+        "task --exit-code --yes lab:destroy\n"
     )
