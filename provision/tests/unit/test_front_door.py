@@ -14,6 +14,7 @@ from overlaylab import host_apt, host_packages
 from overlaylab.paths import ROOT
 
 LIBRARY = ROOT / "provision/toolchain/packages.sh"
+INSTALL = "install_package python3-venv"
 TOOLS = ("sh", "stat", "cat", "sleep", "env", "grep", "tail", "paste", "sed", "printf")
 
 
@@ -30,7 +31,7 @@ def machine(tmp_path):
                 program.write_text(f"#!/bin/sh\n{text}\n")
                 program.chmod(0o755)
 
-        def type(self, text="install_package python3-venv"):
+        def type(self, text=INSTALL):
             script = f"""
                 set -eu
                 user=mona
@@ -155,6 +156,71 @@ def test_where_the_installation_fails_too_the_broken_source_is_named(machine):
 def test_a_full_disk_is_told_from_a_broken_source(machine):
     machine(apt_get='echo "E: Write error - write (28: No space left on device)" >&2; exit 100')
     assert "Free some disk (apt-get clean, as root, removes downloaded packages)" in machine.type().stderr
+
+
+_STATE = """echo "apt-get $*" | sed 's/--[oqy][^ ]* //g' >>{0}/done
+case "$*" in
+    *update) ;;
+    *--fix-broken*) rm -f {0}/unmet;;
+    *) for state in held interrupted unmet; do if [ -e {0}/$state ]; then cat {0}/$state >&2; exit 100; fi; done;;
+esac"""
+"""An apt-get that fails by what the files held, interrupted and unmet say, while they are there."""
+
+
+@pytest.fixture
+def cut_off(machine, tmp_path):
+    """cut_off(held=…, interrupted=…, unmet=…): a machine whose apt-get complains so; dpkg and waiting put it right."""
+
+    def make(dpkg=f"rm -f {tmp_path}/interrupted", **complaints):
+        (machine.path / "rm").symlink_to(shutil.which("rm"))
+        machine(apt_get=_STATE.format(tmp_path), dpkg=f'echo "dpkg $*" >>{tmp_path}/done; {dpkg}')
+        for name, text in complaints.items():
+            (tmp_path / name).write_text(f"E: {text}\n")
+        return machine
+
+    return make
+
+
+def test_an_installation_that_was_cut_off_is_ended_and_announced(cut_off, tmp_path):
+    machine = cut_off(
+        interrupted="dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+        unmet="Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).",
+    )
+    done = machine.type()
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (
+        0,
+        [
+            "overlaylab: an earlier installation was cut off: ending it with dpkg --configure -a (with sudo)",
+            "overlaylab: an earlier installation was cut off: ending it with apt-get --fix-broken install (with sudo)",
+        ],
+    )
+    install = "apt-get --no-install-recommends install python3-venv"
+    assert (tmp_path / "done").read_text().splitlines() == [
+        "apt-get update", install, "dpkg --configure -a", install,
+        "apt-get --no-install-recommends --no-remove --fix-broken install", install,
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_ended_is_tried_once_and_told(cut_off, tmp_path):
+    said = "dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
+    done = cut_off("echo 'dpkg: error processing package x' >&2; exit 1", interrupted=said).type()
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        f"overlaylab: package python3-venv: must be installed once (found: dpkg: error processing package x | E: {said}). "
+        "Put right what is named; dpkg --configure -a and apt-get --fix-broken install, as root, try again, then type "
+        "the command again",
+    )
+    assert (tmp_path / "done").read_text().count("dpkg --configure") == 1
+
+
+def test_a_program_that_was_faster_is_waited_for_once_more(cut_off, tmp_path):
+    machine = cut_off(held="Could not get lock /var/lib/dpkg/lock. It is held by process 7 (apt-get)")
+    done = machine.type(f"wait_for_apt() {{ [ ! -e {tmp_path}/done ] || rm -f {tmp_path}/held; }}; {INSTALL}")
+    assert (done.returncode, len((tmp_path / "done").read_text().splitlines())) == (0, 3)
+    (tmp_path / "held").write_text(
+        "E: Could not get lock /var/lib/dpkg/lock. It is held by process 7 (apt-get)\n"
+    )
+    assert "Wait until the program that is named ends, then type" in machine.type().stderr
 
 
 _TRACES = re.compile(r"(?<= )(?=/(?:sys/class/net|var/lib/lxc|run/libvirt|etc/libvirt)/\S*\*)")
