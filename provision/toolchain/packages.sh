@@ -111,7 +111,10 @@ install_package() {
         *'Could not get lock'* | *'was locked by another process'*) fix='Wait until the program that is named ends' ;;
         *'dpkg was interrupted'* | *'E: Unmet dependencies'* | *'dpkg: error'*)
             fix='Put right what is named; dpkg --configure -a and apt-get --fix-broken install, as root, try again' ;;
-        *) fix='Check the network, and the package sources that are named' ;;
+        *)
+            fix='Check the network, and the package sources that are named'
+            [ -z "${bundle-}" ] || grep -qxF "Package: $1" "$bundle/packages/Packages" ||
+                fix="The bundle does not hold it: make one of this checkout, or move $bundle away to use the network" ;;
     esac
     fail "package $1: must be installed once (found: $(apt_complaints "$refreshed
 $said")). $fix, then type the command again"

@@ -223,6 +223,15 @@ def test_a_program_that_was_faster_is_waited_for_once_more(cut_off, tmp_path):
     assert "Wait until the program that is named ends, then type" in machine.type().stderr
 
 
+@pytest.mark.parametrize(("index", "lacks"), [("Package: tini\n", True), ("Package: python3-venv\n", False)])
+def test_a_package_that_an_older_bundle_lacks_is_told_as_such(machine, tmp_path, index, lacks):
+    machine(apt_get='echo "E: Unable to locate package python3-venv" >&2; exit 100')
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages/Packages").write_text(index)
+    said = machine.type(f"bundle={tmp_path}; {INSTALL}").stderr
+    assert ("The bundle does not hold it: make one of this checkout, or move" in said) is lacks
+
+
 _TRACES = re.compile(r"(?<= )(?=/(?:sys/class/net|var/lib/lxc|run/libvirt|etc/libvirt)/\S*\*)")
 
 
