@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Sequence
 
 from overlaylab import bundle_source, host_apt, paths
+from overlaylab.bundle_manifest import FOLDER
 from overlaylab.errors import UserError
 
 SCRIPT = paths.PROVISION / "toolchain" / "bundle.sh"
@@ -35,9 +37,14 @@ def options() -> list[str]:
 
 
 def failed(packages: Sequence[str], said: str) -> UserError | None:
-    """What to tell where apt-get failed with the bundle, said: its words; None without a bundle, or on a full disk."""
-    if not bundle_source.present() or "No space left" in said or "enough free space" in said:
+    """What to tell where apt-get failed with the bundle, said: its words; None where the bundle is not the cause.
+
+    Raises UserError where the bundle lacks packages: it is older than this checkout, or made for less.
+    """
+    if not bundle_source.present() or host_apt.remedy_here(said):
         return None
+    if lacking := sorted(_unknown(said) - _held()):
+        bundle_source.lacks("all packages", ", ".join(lacking))
     return UserError(
         "apt-get install",
         f"must succeed once for {', '.join(packages)}, out of the bundle",
@@ -45,3 +52,18 @@ def failed(packages: Sequence[str], said: str) -> UserError | None:
         fix="Where packages have unmet dependencies, this machine is newer than the bundle: make the bundle anew, or "
         "install them from a medium of this machine's system; then type the command again",
     )
+
+
+def _unknown(said: str) -> set[str]:
+    """Packages that apt-get knows nothing of, or by name alone."""
+    words = r"^E: (?:Unable to locate package (\S+)|Package '(\S+)' has no installation candidate)"
+    return {found[1] or found[2] for found in re.finditer(words, said, re.MULTILINE)}
+
+
+def _held() -> set[str]:
+    """Packages in the bundle's own index: where apt-get does not find one of them, it is not for want of it."""
+    try:
+        index = (paths.ROOT / FOLDER / "packages" / "Packages").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    return set(re.findall(r"^Package: (\S+)$", index, re.MULTILINE))

@@ -27,6 +27,13 @@ LOCKS = tuple(
     )
 )
 
+HELD = ("Could not get lock", "was locked by another process")
+"""How apt-get and dpkg say that another program was a moment faster than they."""
+INTERRUPTED = "dpkg was interrupted"
+"""How apt-get says that an installation was killed, or ran out of disk, and dpkg has to end it first."""
+BROKEN = "E: Unmet dependencies"
+"""How it says that such an one left packages without what they depend on. Not what it says of packages to come."""
+
 _NOISE = "delaying package configuration, since apt-utils is not installed"
 
 
@@ -83,10 +90,15 @@ def complaints(text: str) -> list[str]:
     return list(dict.fromkeys(lines))[-6:]
 
 
+def is_held(said: str) -> bool:
+    """Whether that is why apt-get or dpkg, said: its words, did nothing."""
+    return any(words in said for words in HELD)
+
+
 def failed(packages: Sequence[str], code: int, said: str) -> UserError:
     """What to tell when an installation failed. said: what apt-get wrote, refreshing the lists included."""
-    if "No space left" in said or "enough free space" in said:
-        fix = "Free some disk (`sudo apt-get clean` removes downloaded packages)"
+    if own := remedy_here(said):
+        fix = own
     elif len(broken := _sources(said)) == 1:
         fix = f"Correct or remove the package source that is named ({broken[0]}), or check the network"
     else:
@@ -97,6 +109,17 @@ def failed(packages: Sequence[str], code: int, said: str) -> UserError:
         seen=" | ".join(complaints(said)) or f"exit code {code}, its output is above",
         fix=f"{fix}, then type the command again; what is installed by then is kept",
     )
+
+
+def remedy_here(said: str) -> str | None:
+    """What helps where the cause is on this machine, whatever the packages' source; None where it is not."""
+    if "No space left" in said or "enough free space" in said:
+        return "Free some disk (`sudo apt-get clean` removes downloaded packages)"
+    if is_held(said):
+        return "Wait until the program that is named ends"
+    if any(words in said for words in (INTERRUPTED, BROKEN, "dpkg: error")):
+        return "Put right what is named; `sudo dpkg --configure -a` and `sudo apt-get --fix-broken install` try again"
+    return None
 
 
 def _sources(said: str) -> list[str]:

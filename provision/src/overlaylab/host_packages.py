@@ -115,6 +115,10 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
 """What has to be in the path for a group on a system without apt, where packages have other names; libraries are
 no programs, and say themselves that they are missing."""
 
+_ENVIRONMENT = ("env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_MODE=l", "LC_ALL=C.UTF-8")
+"""noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists services instead of
+restarting them under the operator. LC_ALL: what went wrong is known by apt's and dpkg's English words."""
+
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
@@ -203,12 +207,9 @@ def install(packages: list[str]) -> None:
     else:
         _check_there(release, packages)
     say(f"these packages are missing ({describe(packages)})")
-    # noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists
-    # services instead of restarting them under the operator. Use-Pty=0: dpkg counts no percents then.
+    # Use-Pty=0: dpkg counts no percents then.
     apt = [
-        "env",
-        "DEBIAN_FRONTEND=noninteractive",
-        "NEEDRESTART_MODE=l",
+        *_ENVIRONMENT,
         "apt-get",
         "--quiet",
         f"--option=DPkg::Lock::Timeout={host_apt.WAIT}",
@@ -218,18 +219,36 @@ def install(packages: list[str]) -> None:
     prefix(["apt-get", "install", "--no-install-recommends", *_as_called_here(packages)])
     host_apt.wait_until_free()
     # A foreign source that cannot be refreshed must not stop the install; the install itself decides.
-    updated = run_as_root(
-        [*apt, "update"], "refreshing the package lists with apt-get update", stderr=subprocess.PIPE
-    )
-    said = host_apt.pass_on(updated.stderr)
-    done = run_as_root(
+    refreshed = _call([*apt, "update"], "refreshing the package lists with apt-get update")[1]
+    install = (
         [*apt, "--yes", "--no-install-recommends", "install", *_as_called_here(packages)],
         "installing them with apt-get install --no-install-recommends",
-        stderr=subprocess.PIPE,
     )
-    said += "\n" + host_apt.pass_on(done.stderr)
-    if done.returncode != 0:
-        raise bundle_apt.failed(packages, said) or host_apt.failed(packages, done.returncode, said)
+    code, said = _call(*install)
+    # In this order: what dpkg cannot end lacks packages. --no-remove: a repair takes nothing away.
+    fix_broken = [*apt, "--yes", "--no-install-recommends", "--no-remove", "--fix-broken", "install"]
+    for sign, name, repair in (
+        (host_apt.INTERRUPTED, "dpkg --configure -a", [*_ENVIRONMENT, "dpkg", "--configure", "-a"]),
+        (host_apt.BROKEN, "apt-get --fix-broken install", fix_broken),
+    ):
+        if code != 0 and sign in said:
+            repaired = _call(repair, f"an earlier installation was cut off: ending it with {name}")[1]
+            code, said = _call(*install)
+            said = f"{repaired}\n{said}"
+    if code != 0:
+        said = f"{refreshed}\n{said}"
+        raise bundle_apt.failed(packages, said) or host_apt.failed(packages, code, said)
+
+
+def _call(argv: list[str], why: str) -> tuple[int, str]:
+    """Exit code and complaints of apt-get or dpkg; a second time where another program was a moment faster."""
+    for _ in range(2):
+        done = run_as_root(argv, why, stderr=subprocess.PIPE)
+        said = host_apt.pass_on(done.stderr)
+        if done.returncode == 0 or not host_apt.is_held(said):
+            break
+        host_apt.wait_until_free()
+    return done.returncode, said
 
 
 def _check_there(release: host_releases.Release, packages: list[str]) -> None:

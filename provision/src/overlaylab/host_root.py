@@ -27,18 +27,17 @@ def is_root() -> bool:
 def prefix(argv: Sequence[str] = ()) -> list[str]:
     """What stands before a command that needs root: nothing, ``sudo`` or ``sudo -n``.
 
-    argv: what root is to type where there is no sudo. Raises UserError where root is out of reach, before anything was begun.
+    argv: what root is to type where sudo does not do it. Raises UserError where root is out of reach, before anything was begun.
     """
     if is_root():
         return []
+    by_root = f", or have root type: {shlex.join(argv)}" if argv else ""
     if shutil.which("sudo") is None:
         raise UserError(
             "sudo",
             "must be installed where you are not root",
             seen=f"user {user_name()}, no sudo",
-            fix=f"Install sudo and let {user_name()} use it"
-            + (f", or have root type: {shlex.join(argv)}" if argv else "")
-            + "; then type the command again",
+            fix=f"Install sudo and let {user_name()} use it{by_root}; then type the command again",
         )
     if sys.stdin is not None and sys.stdin.isatty():
         return ["sudo"]
@@ -50,7 +49,7 @@ def prefix(argv: Sequence[str] = ()) -> list[str]:
             "sudo",
             "must not need a password where no terminal can ask for it",
             seen=asked.stderr.strip() or f"exit code {asked.returncode}",
-            fix="Type `./task setup` in a terminal once, then repeat this command",
+            fix=f"Type the command in a terminal, where sudo can ask{by_root}; then type it again",
         )
     return ["sudo", "-n"]
 

@@ -198,6 +198,29 @@ def test_installing_asks_the_bundle_where_one_lies_beside(beside, monkeypatch):
         assert set(bundle_apt.options()) < set(argv)
 
 
+UNKNOWN = "E: Unable to locate package newtool\nE: Package 'redir' has no installation candidate\n"
+
+
+def test_a_package_that_an_older_bundle_lacks_is_told_as_such(beside):
+    with pytest.raises(UserError) as error:
+        bundle_apt.failed(["newtool", "redir"], UNKNOWN)
+    assert (error.value.where, error.value.rule) == (
+        f"{beside}/bundle, made of commit cccccccccccc",
+        "must hold all packages as this checkout needs it, newtool, redir",
+    )
+    assert error.value.fix.startswith("Make a bundle of this checkout")
+
+
+def test_where_the_bundle_does_hold_a_package_it_is_not_called_old(beside):
+    (beside / "bundle/packages/Packages").write_text("Package: newtool\nVersion: 1\n\nPackage: redir\n")
+    assert bundle_apt.failed(["newtool", "redir"], UNKNOWN).seen == UNKNOWN.strip().replace("\n", " | ")
+
+
+def test_an_installation_that_was_cut_off_is_not_the_bundles_fault(beside):
+    assert bundle_apt.failed(["tini"], "E: dpkg was interrupted, you must manually run …") is None
+    assert bundle_apt.failed(["tini"], "E: Could not get lock /var/lib/dpkg/lock") is None
+
+
 def door(top: Path, cache: Path, line: str) -> subprocess.CompletedProcess[str]:
     """What ./task does with the script, in the folder `top`."""
     begin = f'set -eu; root="{top}"; bundle="{top}/bundle"; . "{SCRIPT}"; '

@@ -12,7 +12,7 @@ import pytest
 from lab_builders import inventory, node
 from lab_commands import lab, refused
 
-from overlaylab import cli, host, host_services, paths
+from overlaylab import cli, host, host_packages, host_services, paths, ssh_keys
 from overlaylab.commands import cluster
 from overlaylab.errors import NodeError, UserError
 from overlaylab.inventory import write_inventory
@@ -255,6 +255,18 @@ def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) 
 def test_variants_have_names_for_people() -> None:
     assert str(Variant("host")) == "host"
     assert str(Variant("weave", "fastdp", True)) == "weave fastdp-encrypted"
+
+
+@pytest.mark.parametrize(
+    ("options", "groups"),
+    [([], ()), (["--containers"], (host_packages.CONTAINERS,)), (["--tests"], tuple(host_packages.OPTIONAL))],
+)
+def test_setting_up_takes_what_is_asked_for_in_one_installation(monkeypatch, options, groups) -> None:
+    asked = []
+    monkeypatch.setattr(host, "ensure", lambda groups: asked.append(groups))
+    monkeypatch.setattr(ssh_keys, "ensure", lambda: None)
+    assert lab("setup", *options).exit_code == 0
+    assert asked == [groups]
 
 
 @pytest.fixture

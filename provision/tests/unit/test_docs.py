@@ -11,6 +11,7 @@ import pytest
 from overlaylab import overlays
 from overlaylab.inventory import load_inventory
 from overlaylab.paths import ROOT
+from overlaylab.task_help import definitions
 
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "db" / "README.md", *(ROOT / "docs").glob("*.md")]
@@ -92,6 +93,18 @@ def test_readme_names_every_public_task() -> None:
     # One stands for those of the overlays, which are all alike.
     alike = {f"lab:{name}" for name in overlays.names()}
     assert tasks_of("--list") - alike - tasks_named(README) == set()
+
+
+def test_a_test_takes_as_long_on_every_page() -> None:
+    table = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `\./task (test[a-z:]*)` \| ([^|]*minutes?) \|", table, flags=re.MULTILINE))
+    takes = {
+        name: found[1]
+        for name in told
+        if (found := re.search(r"\(([^;)]*minutes?)", definitions()[name]["desc"]))
+    }
+    assert takes.keys() >= {"test:unit"}
+    assert takes == {name: told[name] for name in takes}
 
 
 def test_folder_map_names_what_is_there() -> None:

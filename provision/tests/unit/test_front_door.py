@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -13,6 +14,7 @@ from overlaylab import host_apt, host_packages
 from overlaylab.paths import ROOT
 
 LIBRARY = ROOT / "provision/toolchain/packages.sh"
+INSTALL = "install_package python3-venv"
 TOOLS = ("sh", "stat", "cat", "sleep", "env", "grep", "tail", "paste", "sed", "printf")
 
 
@@ -29,7 +31,7 @@ def machine(tmp_path):
                 program.write_text(f"#!/bin/sh\n{text}\n")
                 program.chmod(0o755)
 
-        def type(self, text="install_package python3-venv"):
+        def type(self, text=INSTALL):
             script = f"""
                 set -eu
                 user=mona
@@ -156,12 +158,93 @@ def test_a_full_disk_is_told_from_a_broken_source(machine):
     assert "Free some disk (apt-get clean, as root, removes downloaded packages)" in machine.type().stderr
 
 
+_STATE = """echo "apt-get $*" | sed 's/--[oqy][^ ]* //g' >>{0}/done
+case "$*" in
+    *update) ;;
+    *--fix-broken*) rm -f {0}/unmet;;
+    *) for state in held interrupted unmet; do if [ -e {0}/$state ]; then cat {0}/$state >&2; exit 100; fi; done;;
+esac"""
+"""An apt-get that fails by what the files held, interrupted and unmet say, while they are there."""
+
+
+@pytest.fixture
+def cut_off(machine, tmp_path):
+    """cut_off(held=…, interrupted=…, unmet=…): a machine whose apt-get complains so; dpkg and waiting put it right."""
+
+    def make(dpkg=f"rm -f {tmp_path}/interrupted", **complaints):
+        (machine.path / "rm").symlink_to(shutil.which("rm"))
+        machine(apt_get=_STATE.format(tmp_path), dpkg=f'echo "dpkg $*" >>{tmp_path}/done; {dpkg}')
+        for name, text in complaints.items():
+            (tmp_path / name).write_text(f"E: {text}\n")
+        return machine
+
+    return make
+
+
+def test_an_installation_that_was_cut_off_is_ended_and_announced(cut_off, tmp_path):
+    machine = cut_off(
+        interrupted="dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+        unmet="Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).",
+    )
+    done = machine.type()
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (
+        0,
+        [
+            "overlaylab: an earlier installation was cut off: ending it with dpkg --configure -a (with sudo)",
+            "overlaylab: an earlier installation was cut off: ending it with apt-get --fix-broken install (with sudo)",
+        ],
+    )
+    install = "apt-get --no-install-recommends install python3-venv"
+    assert (tmp_path / "done").read_text().splitlines() == [
+        "apt-get update", install, "dpkg --configure -a", install,
+        "apt-get --no-install-recommends --no-remove --fix-broken install", install,
+    ]  # fmt: skip
+
+
+def test_what_cannot_be_ended_is_tried_once_and_told(cut_off, tmp_path):
+    said = "dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem."
+    done = cut_off("echo 'dpkg: error processing package x' >&2; exit 1", interrupted=said).type()
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (
+        2,
+        f"overlaylab: package python3-venv: must be installed once (found: dpkg: error processing package x | E: {said}). "
+        "Put right what is named; dpkg --configure -a and apt-get --fix-broken install, as root, try again, then type "
+        "the command again",
+    )
+    assert (tmp_path / "done").read_text().count("dpkg --configure") == 1
+
+
+def test_a_program_that_was_faster_is_waited_for_once_more(cut_off, tmp_path):
+    machine = cut_off(held="Could not get lock /var/lib/dpkg/lock. It is held by process 7 (apt-get)")
+    done = machine.type(f"wait_for_apt() {{ [ ! -e {tmp_path}/done ] || rm -f {tmp_path}/held; }}; {INSTALL}")
+    assert (done.returncode, len((tmp_path / "done").read_text().splitlines())) == (0, 3)
+    (tmp_path / "held").write_text(
+        "E: Could not get lock /var/lib/dpkg/lock. It is held by process 7 (apt-get)\n"
+    )
+    assert "Wait until the program that is named ends, then type" in machine.type().stderr
+
+
+@pytest.mark.parametrize(("index", "lacks"), [("Package: tini\n", True), ("Package: python3-venv\n", False)])
+def test_a_package_that_an_older_bundle_lacks_is_told_as_such(machine, tmp_path, index, lacks):
+    machine(apt_get='echo "E: Unable to locate package python3-venv" >&2; exit 100')
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages/Packages").write_text(index)
+    said = machine.type(f"bundle={tmp_path}; {INSTALL}").stderr
+    assert ("The bundle does not hold it: make one of this checkout, or move" in said) is lacks
+
+
+_TRACES = re.compile(r"(?<= )(?=/(?:sys/class/net|var/lib/lxc|run/libvirt|etc/libvirt)/\S*\*)")
+
+
 @pytest.fixture
 def checkout(tmp_path):
-    """./task with a Python whose venv is made by a script: checkout(text of its pip, words) types it."""
+    """./task with a Python whose venv is made by a script: checkout(text of its pip, words) types it.
+
+    Of this machine's nodes it sees none: where it looks for them is below the test's own folder.
+    """
     folder = tmp_path / "overlaylab"
     (folder / "provision/toolchain").mkdir(parents=True)
     shutil.copy(ROOT / "task", folder)
+    (folder / "task").write_text(_TRACES.sub(f"{tmp_path}/system", (ROOT / "task").read_text()))
     (folder / "provision/toolchain/requirements.txt").write_text("x==1\n")
     programs = tmp_path / "programs"
     programs.mkdir()
@@ -171,12 +254,12 @@ def checkout(tmp_path):
     )
     (programs / "python3").chmod(0o755)
 
-    def begin(pip, *words, cache=tmp_path / "cache"):
+    def begin(pip, *words, cache=tmp_path / "cache", typed=("--with-tools", "echo", "ready")):
         (programs / "pip").write_text(f"#!/bin/sh\n{pip}\n")
         (programs / "pip").chmod(0o755)
         named = {"OVERLAYLAB_CACHE": str(cache)} if cache else {}
         return subprocess.Popen(
-            [folder / "task", "--with-tools", "echo", "ready", *words],
+            [folder / "task", *typed, *words],
             env={"PATH": f"{programs}:/usr/bin:/bin", **named},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -287,4 +370,61 @@ def test_a_default_cache_folder_that_somebody_else_made_is_refused_with_all_in_i
         "",
         f"overlaylab: the cache folder {link} belongs to somebody else; "
         "set OVERLAYLAB_CACHE to a folder of your own outside your home\n",
+    )
+
+
+_TASK = """[ "$1 $2" = "-m overlaylab" ] && echo "python $*"
+printf '#!/bin/sh\\necho "task $*"\\n' >"${0%python}task" && chmod 755 "${0%python}task\""""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["lab:destroy"],
+        ["--yes", "lab:destroy", "KEEP_CACHE=1"],
+        ["lab:destroy", "-y", "CLUSTER=pair"],
+    ],
+)
+def test_where_nothing_is_left_no_tools_are_fetched_to_remove_it(checkout, tmp_path, words):
+    call = checkout("exit 1", typed=words)
+    assert (*call.communicate(), call.returncode) == (
+        "",
+        f"overlaylab: nothing is left to remove: there is no cache folder {tmp_path}/cache\n",
+        0,
+    )
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "done"),
+    [
+        (["lab:weave", "lab:destroy"], "task --exit-code lab:weave lab:destroy"),
+        (["lab:ssh", "--", "lab:destroy"], "task --exit-code lab:ssh -- lab:destroy"),
+        (["lab:destroy", "--help"], "python -m overlaylab task-help lab:destroy"),
+        (["-h", "lab:destroy"], "python -m overlaylab task-help lab:destroy"),
+        (["--summary", "lab:destroy"], "task --exit-code --summary lab:destroy"),
+        (["--with-tools", "echo", "lab:destroy"], "lab:destroy"),
+    ],
+)
+def test_a_command_that_only_names_the_removal_is_done(checkout, words, done):
+    call = checkout(_TASK, typed=words)
+    assert (call.communicate()[0], call.returncode) == (f"{done}\n", 0)
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        "sys/class/net/ovlab-mgmt",
+        "var/lib/lxc/overlaylab-pair-node1",
+        "run/libvirt/qemu/1-overlaylab-pair-node1.monitor",
+        "run/libvirt/qemu/overlaylab-pair-node1.pid",
+        "run/libvirt/network/overlaylab-pair.xml",
+        "etc/libvirt/qemu/overlaylab-pair-node1.xml",
+        "etc/libvirt/qemu/networks/overlaylab-management.xml",
+    ],
+)
+def test_nodes_without_their_cache_folder_are_something_to_remove(checkout, tmp_path, trace):
+    (tmp_path / "system" / trace).mkdir(parents=True)
+    assert checkout(_TASK, typed=["--yes", "lab:destroy"]).communicate()[0] == (
+        "task --exit-code --yes lab:destroy\n"
     )

@@ -12,6 +12,11 @@ from overlaylab.errors import UserError
 
 SOURCE = "W: Failed to fetch http://apt.example.org/dists/x/InRelease  Temporary failure resolving 'apt.example.org'"
 
+DPKG = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
+REPAIR = (
+    "Put right what is named; `sudo dpkg --configure -a` and `sudo apt-get --fix-broken install` try again"
+)
+
 
 @pytest.fixture
 def lock(monkeypatch, tmp_path):
@@ -104,6 +109,27 @@ def test_noise_is_not_passed_on(capsys):
             "dpkg: error processing archive /x.deb: cannot write (No space left on device)",
             "dpkg: error processing archive /x.deb: cannot write (No space left on device)",
             "Free some disk (`sudo apt-get clean` removes downloaded packages)",
+        ),
+        (
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)",
+            "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)",
+            "Wait until the program that is named ends",
+        ),
+        (
+            "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+            "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.",
+            REPAIR,
+        ),
+        (
+            f"dpkg: error processing package grub-common (--configure):\n{DPKG}",
+            f"dpkg: error processing package grub-common (--configure): | {DPKG}",
+            REPAIR,
+        ),
+        (
+            # Of packages to come, which no repair helps.
+            "E: Unable to correct problems, you have held broken packages.",
+            "E: Unable to correct problems, you have held broken packages.",
+            "Check the network and the package sources (Debian: main; Ubuntu: main and universe)",
         ),
         (
             "",

@@ -163,7 +163,8 @@ def test_install_names_the_packages_first_and_takes_no_recommends(apt, capsys):
     )
     assert [call[-1] for call in apt.calls] == ["update", "packer"]
     assert apt.calls[1][-5:] == ["--yes", "--no-install-recommends", "install", "tini", "packer"]
-    assert "DEBIAN_FRONTEND=noninteractive" in apt.calls[1]
+    # What goes wrong is known by words, which must not be the operator's language.
+    assert {"DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8"} < set(apt.calls[1])
 
 
 def test_a_broken_foreign_source_does_not_stop_the_install(apt, monkeypatch):
@@ -197,6 +198,88 @@ def test_a_broken_source_is_named_where_the_install_fails_too(apt):
         "is named (http://ppa.example.org/x), or check the network, then type the command again; what is installed "
         "by then is kept"
     )
+
+
+CUT_OFF = "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem.\n"
+UNMET = "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).\n"
+HELD = "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 7 (apt-get)\n"
+FULL = "dpkg: error processing archive /x.deb (--unpack):\nE: No space left on device\n"
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """answers(what one call after the other complains of, "" for success): the list that calls and waits go to."""
+
+    def give(*complaints):
+        left, log = list(complaints), []
+
+        def run(argv, why, **options):
+            log.append((argv, why))
+            said = left.pop(0)
+            return subprocess.CompletedProcess(argv, 100 if said else 0, stderr=said)
+
+        monkeypatch.setattr(host_packages, "run_as_root", run)
+        monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+        monkeypatch.setattr(host_apt, "wait_until_free", lambda: log.append("wait"))
+        return log
+
+    return give
+
+
+def in_short(log):
+    """What the calls were without options: "update", "install tini", "dpkg --configure -a"."""
+    return [
+        one if one == "wait" else " ".join(one[0][one[0].index("dpkg") :])
+        if "dpkg" in one[0]
+        else " ".join(word for word in one[0][one[0].index("apt-get") + 1 :] if word[:2] != "--" or "broken" in word)
+        for one in log
+    ]  # fmt: skip
+
+
+def test_an_installation_that_was_cut_off_is_ended_and_announced(answers):
+    log = answers("", CUT_OFF, "dpkg: error processing package x (--configure):\n", UNMET, "", "")
+    host_packages.install(["tini"])
+    assert in_short(log) == [
+        "wait", "update", "install tini", "dpkg --configure -a", "install tini", "--fix-broken install", "install tini",
+    ]  # fmt: skip
+    assert [log[3][1], log[5][1]] == [
+        "an earlier installation was cut off: ending it with dpkg --configure -a",
+        "an earlier installation was cut off: ending it with apt-get --fix-broken install",
+    ]
+    assert log[3][0][0] == "env" and "DEBIAN_FRONTEND=noninteractive" in log[3][0]
+    assert "--no-remove" in log[5][0] and "--yes" in log[5][0]
+
+
+def test_what_cannot_be_ended_is_tried_once_and_told(answers):
+    log = answers("", UNMET, "E: Packages need to be removed but remove is disabled.\n", UNMET)
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini"])
+    assert in_short(log)[2:] == ["install tini", "--fix-broken install", "install tini"]
+    assert error.value.seen == f"E: Packages need to be removed but remove is disabled. | {UNMET.strip()}"
+    assert error.value.fix.startswith("Put right what is named; `sudo dpkg --configure -a`")
+
+
+def test_a_disk_that_fills_while_it_is_ended_is_told(answers):
+    answers("", UNMET, FULL, UNMET)
+    with pytest.raises(UserError, match="Free some disk"):
+        host_packages.install(["tini"])
+
+
+def test_after_it_was_ended_another_failure_is_told_by_its_own_cause(answers):
+    answers("", CUT_OFF, "", "E: Unable to locate package tini\n")
+    with pytest.raises(UserError) as error:
+        host_packages.install(["tini"])
+    assert error.value.seen == "E: Unable to locate package tini"
+    assert error.value.fix.startswith("Check the network")
+
+
+def test_a_program_that_was_faster_is_waited_for_once_more(answers):
+    log = answers(HELD, "", HELD, "")
+    host_packages.install(["tini"])
+    assert in_short(log) == ["wait", "update", "wait", "update", "install tini", "wait", "install tini"]
+    answers("", HELD, HELD)
+    with pytest.raises(UserError, match="Wait until the program that is named ends"):
+        host_packages.install(["tini"])
 
 
 def test_without_sudo_root_is_told_which_packages(apt, monkeypatch):

@@ -54,7 +54,18 @@ def test_a_refusal_says_what_to_do(as_user, terminal):
         host_root.prefix()
     assert str(error.value) == (
         "sudo: must not need a password where no terminal can ask for it (found: sudo: a password is "
-        "required). Type `./task setup` in a terminal once, then repeat this command"
+        "required). Type the command in a terminal, where sudo can ask; then type it again"
+    )
+
+
+def test_a_refusal_says_what_root_is_to_type_instead(as_user, terminal):
+    as_user("exit 1")
+    terminal(False)
+    with pytest.raises(UserError) as error:
+        host_root.prefix(["apt-get", "install", "lxc"])
+    assert (error.value.seen, error.value.fix) == (
+        "exit code 1",
+        "Type the command in a terminal, where sudo can ask, or have root type: apt-get install lxc; then type it again",
     )
 
 

@@ -215,6 +215,21 @@ def test_each_task_calls_its_command(lab, words, command, variables) -> None:
     assert (said.strip(), seen) == (command, variables)
 
 
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [
+        ("test", "setup --tests"),
+        ("test:lab", "setup --tests"),
+        ("test:overlays", "setup --containers"),
+        ("test:faults", "setup --containers"),
+        ("test:viewer", "viewer prepare --screen --browser"),
+    ],
+)
+def test_a_test_begins_with_one_installation_for_all_of_it(task, name, first) -> None:
+    done = task(name)  # ends where it first calls a tool, which that checkout lacks
+    assert done.stdout.splitlines()[0].strip() == first
+
+
 def test_words_after_the_dashes_reach_the_node(lab) -> None:
     assert lab("lab:ssh", "--", "node1", "ip", "-br", "address")[0] == "cluster ssh node1 ip -br address"
 

@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from lab_commands import lab
 
 from overlaylab import (
     host_access,
@@ -200,6 +201,25 @@ def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
         str(file),
     ]
     assert environment["ELECTRON_OVERRIDE_DIST_PATH"] == electron
+
+
+@pytest.mark.parametrize(
+    ("options", "groups"),
+    [
+        ([], (host_packages.VIEWER,)),
+        (
+            ["--screen", "--browser"],
+            (host_packages.VIEWER, host_packages.SCREENLESS, host_packages.BROWSER),
+        ),
+    ],
+)
+def test_what_a_screen_and_a_browser_take_comes_in_the_same_installation(
+    machine, monkeypatch, options, groups
+):
+    asked = []
+    monkeypatch.setattr(host_packages, "missing", lambda groups, alone: asked.append((groups, alone)))
+    done = lab("viewer", "prepare", *options)
+    assert (done.exit_code, asked) == (0, [(groups, True)]), done.output
 
 
 def test_before_there_are_results_the_window_opens_empty(machine):

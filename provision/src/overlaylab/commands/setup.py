@@ -20,9 +20,10 @@ _TESTED = (
 @click.option(
     "--tests", is_flag=True, help="For all tests: system containers, the viewer and its screen as well."
 )
-def command(tests: bool) -> None:
+@click.option("--containers", is_flag=True, help="For tests on nodes: system containers as well.")
+def command(tests: bool, containers: bool) -> None:
     """Make this machine ready for the lab. Says what it does before it uses sudo."""
-    host.ensure(groups=_TESTED if tests else ())
+    host.ensure(groups=_TESTED if tests else (host_packages.CONTAINERS,) if containers else ())
     from overlaylab import ssh_keys  # Lazily: nothing else here needs it.
 
     ssh_keys.ensure()

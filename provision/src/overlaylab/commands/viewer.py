@@ -19,11 +19,15 @@ def command() -> None:
 
 @command.command()
 @runtime_option
-def prepare(runtime: str | None) -> None:
+@click.option("--screen", is_flag=True, help="What a screen that nobody sees takes as well.")
+@click.option("--browser", is_flag=True, help="Chromium as well.")
+def prepare(runtime: str | None, screen: bool, browser: bool) -> None:
     """Install and build what the viewer needs, and say where its Electron is."""
-    from overlaylab import viewer_start
+    from overlaylab import host_packages, viewer_start
 
-    click.echo(viewer_start.prepare(runtime or None).folder)
+    asked = {host_packages.SCREENLESS: screen, host_packages.BROWSER: browser}
+    groups = (host_packages.VIEWER, *(group for group, wanted in asked.items() if wanted))
+    click.echo(viewer_start.prepare(runtime or None, groups).folder)
 
 
 @command.command("as-user", context_settings={"ignore_unknown_options": True})
