@@ -21,7 +21,7 @@ def sources(folder: Path) -> list[Source]:
         "packages": {"bundle/packages/InRelease": b"signed", "bundle/packages/key.asc": b"key\n\nof it\n"},
         "image": {"bundle/images/debian-123456789abc/overlaylab.box": b"box" * 1000},
         "daemons": {"bundle/daemons/weave-123456789abc/manifest.json": b"{}"},
-        "viewer": {"viewer/dist/main.cjs": b"main"},
+        "viewer": {"bundle/viewer/123456789abcdef0.tar.gz": b"main"},
     }  # fmt: skip
     made = []
     for name, files in contents.items():
