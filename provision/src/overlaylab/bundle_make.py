@@ -24,7 +24,7 @@ from overlaylab import (
     lock,
     paths,
 )
-from overlaylab.bundle_manifest import NAME, SUMS, TOP, File, Manifest, Part, sums_of, to_json
+from overlaylab.bundle_manifest import FOLDER, NAME, SUMS, TOP, File, Manifest, Part, sums_of, to_json
 from overlaylab.bundle_parts import CONTENTS, Source
 from overlaylab.bundle_systems import chosen
 from overlaylab.documents import unknown
@@ -149,9 +149,9 @@ def measured(source: Source) -> Part:
 
 
 def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
-    """Write the tar: the manifest first, then all files by name, folders before what is in them; its SHA-256.
+    """Write the tar: the manifest, the checkout, the other parts; by name, and folders before what is in them.
 
-    It gets its name when it has been read back and found right. Raises OSError, UserError.
+    Its SHA-256. Where tar is cut while it unpacks the checkout, parts are missing too, which ./task looks at. It gets its name when it has been read back and found right. Raises OSError, UserError.
     """
     size = sum(file.bytes for file in manifest.files)
     if (free := shutil.disk_usage(out.parent).free) < size + ROOM:
@@ -169,7 +169,7 @@ def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
             for path, content in (
                 (NAME, to_json(manifest).encode()),
                 (SUMS, sums_of(manifest).encode()),
-                *sorted(files.items()),
+                *sorted(files.items(), key=lambda item: (item[0].startswith(f"{FOLDER}/"), item[0])),
             ):
                 for folder in reversed(PurePosixPath(TOP, path).parents[:-1]):
                     if folder not in seen:

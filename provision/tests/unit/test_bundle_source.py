@@ -3,10 +3,11 @@
 import errno
 import gzip
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
-from lab_bundle import KEY, flip, unpacked
+from lab_bundle import KEY, bundle, flip, unpacked
 
 from overlaylab import (
     bundle_apt,
@@ -228,6 +229,40 @@ def test_the_front_door_names_what_is_damaged(beside, own_cache):
     done = door(beside, own_cache, "bundle_check")
     assert f"bundle/toolchain/{KEY}/one-1.whl: FAILED" in done.stderr
     assert done.stderr.rstrip().endswith("comparing its digest with the one that bundle:make printed")
+
+
+def test_a_tar_that_was_cut_while_it_unpacked_is_noticed(tmp_path, own_cache):
+    """Wherever it was behind ./task itself, in the checkout too."""
+    whole = bundle(tmp_path)
+    with tarfile.open(whole) as tar:
+        files = [member for member in tar if member.isfile()]
+    names = [file.name.removeprefix("overlaylab/") for file in files]
+    first = names.index("task") + 1
+    for place in range(first, len(names)):
+        target = tmp_path / str(place)
+        target.mkdir()
+        with whole.open("rb") as file:
+            cut = file.read(files[place].offset_data + files[place].size // 2)
+        done = subprocess.run(["tar", "-xf", "-"], input=cut, cwd=target, capture_output=True)
+        assert done.returncode == 2
+        done = door(target / "overlaylab", own_cache, "bundle_check; echo used")
+        assert (done.returncode, done.stdout) == (2, "")
+        told = done.stderr.splitlines()[-1]
+        if names[place] == "vagrant/pair.yml":
+            assert "are missing: bundle/toolchain/" in told
+        if place + 1 < len(names):
+            assert "must hold all files of the bundle (found: " in told and "and unpack it again" in told
+
+
+def test_files_of_the_checkout_that_a_cut_tar_left_out_are_named(beside, own_cache):
+    (beside / "provision/a/b.txt").unlink()
+    assert door(beside, own_cache, "bundle_check").returncode == 0  # its user's to remove
+    (beside / "bundle/packages/key.asc").unlink()
+    told = door(beside, own_cache, "bundle_check").stderr
+    assert "(found: 2 are missing: provision/a/b.txt bundle/packages/key.asc )" in told
+    (beside / ".git").mkdir()
+    told = door(beside, own_cache, "bundle_check").stderr
+    assert "(found: 1 are missing: bundle/packages/key.asc )" in told
 
 
 def test_a_bundle_is_checked_once_for_each_cache_folder_and_each_bundle(beside, own_cache):
