@@ -97,13 +97,15 @@ bundle_apt_get() {
 # A checkout that cannot be written to, as on a DVD or another user's, is copied to the cache folder and works there.
 bundle_elsewhere() {
     [ ! -w "$root" ] || return 0
-    bundle_fits
+    bundle_check_once # what tar unpacked half would stay half in the copy
     copy=$OVERLAYLAB_CACHE/checkout/$(sha256sum "$bundle/manifest.json" | cut -c1-12)
     mkdir -p "${copy%/*}" || exit 2
     exec 9>"${copy%/*}/.lock"
     flock 9
     if [ ! -e "$copy/.complete" ]; then
         echo "overlaylab: $root cannot be written to: working in a copy of it, $copy" >&2
+        # Folders of a medium are read-only, and so are those of a copy that ended half way.
+        if [ -e "$copy" ]; then chmod -R u+w "$copy"; fi
         rm -rf "$copy"
         # find(1) tells of what failed with + alone.
         { mkdir "$copy" && find "$root" -mindepth 1 -maxdepth 1 ! -name bundle -exec cp -R -t "$copy" {} + && chmod -R u+w "$copy"; } ||

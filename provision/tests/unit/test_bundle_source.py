@@ -285,28 +285,3 @@ def test_a_bundle_of_an_older_checkout_is_refused_by_its_toolchain(beside, own_c
 def test_the_front_door_refuses_a_bundle_for_another_system(tmp_path, own_cache):
     done = door(unpacked(tmp_path, system="debian-99"), own_cache, "bundle_check; echo used")
     assert done.returncode == 2 and "found: debian-99-" in done.stderr and done.stdout == ""
-
-
-# Root may write anywhere: what it is told of a read-only medium is told here by a function.
-ELSEWHERE = """eval "$(sed -n '/^bundle_elsewhere/,/^}/p' "$root/provision/toolchain/bundle.sh" | sed 's/\\[ ! -w "$root" \\] ||/false \\&\\&/')"; bundle_elsewhere lab:x A='1 2'"""
-
-
-def test_a_copy_that_failed_half_way_is_not_used(beside, own_cache):
-    (beside / "task").write_text("#!/bin/sh\necho used\n")
-    (beside / "zz").write_bytes(bytes(1 << 20))
-    done = door(beside, own_cache, f"trap '' XFSZ; ulimit -f 200; {ELSEWHERE}")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "must be copied from" in done.stderr
-    assert door(beside, own_cache, ELSEWHERE).stdout == "used\n"
-
-
-def test_a_checkout_that_cannot_be_written_to_works_in_a_copy(beside, own_cache):
-    (beside / "task").write_text('#!/bin/sh\necho "$0 $LAB_DB $*"; cat "${0%task}bundle/SHA256SUMS" >&2\n')
-    done = door(beside, own_cache, ELSEWHERE)
-    assert done.returncode == 0, done.stderr
-    program, results, *words = done.stdout.split()
-    assert Path(program).parent.parent == own_cache / "checkout"
-    assert results == f"{own_cache}/.local/share/overlaylab/lab.sqlite" and words == ["lab:x", "A=1", "2"]
-    assert not (Path(program).parent / "bundle" / "nothing").exists()
-    assert (Path(program).parent / "bundle").readlink() == beside / "bundle"
-    assert (Path(program).parent / "provision" / "a" / "b.txt").read_text() == "b"
