@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -62,26 +63,50 @@ def make(out: Path, request: Request) -> str:
     host.ensure_packages((host_packages.BUNDLES,))
     commit, version, made = described()
     overlays = request.overlays or daemons.names() if bundle_parts.LAB in request.contents else ()
-    with (
-        lock.held(paths.cache() / "bundle"),
-        tempfile.TemporaryDirectory(prefix=".work-", dir=paths.cache() / "bundle") as name,
-    ):
-        contents = tuple(name for name in CONTENTS if name in request.contents)
+    contents = tuple(name for name in CONTENTS if name in request.contents)
+    home = paths.cache() / "bundle"
+    with lock.held(home):
         try:
-            sources = list(bundle_parts.wanted(Path(name), system, architecture, contents, overlays))
-            with step("bundle-digests", "bundle: digests of all files", 10):
-                parts = tuple(measured(source) for source in sources)
-            manifest = Manifest(
-                system.name, architecture, commit, version, made, contents, tuple(overlays), parts
-            )
-            files = {path: source for part in sources for path, source in part.files.items()}
-            with step("bundle-write", f"bundle: writing {out.name}", 20):
-                digest = write(manifest, files, out)
+            with _workspace(home, out) as work:
+                sources = list(bundle_parts.wanted(work, system, architecture, contents, overlays))
+                with step("bundle-digests", "bundle: digests of all files", 10):
+                    parts = tuple(measured(source) for source in sources)
+                manifest = Manifest(
+                    system.name, architecture, commit, version, made, contents, tuple(overlays), parts
+                )
+                files = {path: source for part in sources for path, source in part.files.items()}
+                with step("bundle-write", f"bundle: writing {out.name}", 20):
+                    digest = write(manifest, files, out)
         except OSError as wrong:
             raise full(out, wrong) from None
     if request.key is not None:
         sign(out, request.key)
     return digest
+
+
+@contextlib.contextmanager
+def _workspace(home: Path, out: Path) -> Iterator[Path]:
+    """A folder for what is not kept. First goes what a command that was killed has left, here and beside its OUT."""
+    unfinished = home / ".out"
+    if unfinished.is_symlink():
+        with contextlib.suppress(OSError):
+            unfinished.readlink().unlink()
+    for path in home.glob(".*"):  # what is whole has a name without a dot
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    unfinished.symlink_to(unwritten(out))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".work-", dir=home) as name:
+            yield Path(name)
+    finally:
+        unfinished.unlink()
+
+
+def unwritten(out: Path) -> Path:
+    """Where the tar lies until it is whole."""
+    return out.with_name(f".{out.name}.new")
 
 
 def check_out(out: Path) -> None:
@@ -162,7 +187,7 @@ def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
             fix="Free some, or name a file on another disk (OUT); the parts that were made are kept",
         )
     executable = {file.path for file in manifest.files if file.executable}
-    partial = out.with_name(f".{out.name}.new")
+    partial = unwritten(out)
     try:
         with image_process.interruptible(), tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as tar:
             seen: set[PurePosixPath] = set()
