@@ -39,6 +39,10 @@ ROOM = 5 * 10**8
 """Bytes that must be left below OUT beside the bundle itself."""
 
 
+SECRETS = ("ssh", "secrets")
+"""Folders of the cache that no part is made of."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What was typed: FOR, WITH, OVERLAYS, SIGN."""
@@ -167,10 +171,23 @@ def measured(source: Source) -> Part:
     """A part with size and SHA-256 of its files, in the order of their names."""
     files = []
     for path, lies in sorted(source.files.items()):
+        refuse_secret(path, lies)
         with lies.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         files.append(File(path, lies.stat().st_size, digest, executable=bool(lies.stat().st_mode & 0o100)))
     return Part(source.name, source.about, source.licences, tuple(files))
+
+
+def refuse_secret(path: str, lies: Path) -> None:
+    """Raise UserError where a file is one of the cache folder's keys and passwords, by any link."""
+    for folder in SECRETS:
+        if lies.resolve().is_relative_to((paths.cache() / folder).resolve()):
+            raise UserError(
+                path,
+                "must be no key and no password of this machine",
+                seen=str(lies.resolve()),
+                fix="Tell the maintainers; no bundle was written",
+            )
 
 
 def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:

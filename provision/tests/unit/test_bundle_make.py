@@ -23,6 +23,7 @@ from overlaylab import (
     wheels,
 )
 from overlaylab.bundle_parts import Source
+from overlaylab.errors import UserError
 
 REQUEST = bundle_make.Request("debian-12", overlays=("weave",))
 
@@ -155,6 +156,45 @@ def test_what_a_call_that_was_killed_has_left_goes_with_the_next(made, tmp_path,
     (tmp_path / ".own.new").write_text("its user's")
     bundle_make.make(tmp_path / "third.tar", REQUEST)
     assert hidden(home, tmp_path) == [".own.new"]
+
+
+def test_no_key_and_no_password_of_the_maker_is_in_a_bundle(made, tmp_path, own_cache, monkeypatch):
+    for name in ("ssh/id_ed25519", "ssh/id_ed25519.pub", "secrets/weave-password"):
+        (own_cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (own_cache / name).write_text("nobody else's")
+    sources: list[Path] = []
+    measured = bundle_make.measured
+    monkeypatch.setattr(
+        bundle_make, "measured", lambda source: sources.extend(source.files.values()) or measured(source)
+    )
+    bundle_make.make(tmp_path / "b.tar", REQUEST)
+    assert len(sources) > 10
+    assert not [
+        path
+        for path in sources
+        for name in ("ssh", "secrets")
+        if path.resolve().is_relative_to(own_cache / name)
+    ]
+    assert b"nobody else's" not in (tmp_path / "b.tar").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["ssh/id_ed25519", "secrets/weave-password"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_part_that_would_hold_one_is_refused_and_nothing_is_written(
+    made, tmp_path, own_cache, monkeypatch, name, linked
+):
+    secret = own_cache / name
+    secret.parent.mkdir(parents=True)
+    secret.write_text("nobody else's")
+    lies = tmp_path / "link"
+    lies.symlink_to(secret)
+    monkeypatch.setattr(
+        bundle_parts, "history", lambda work: Source("h", "", (), {"bundle/h": lies if linked else secret})
+    )
+    with pytest.raises(UserError) as error:
+        bundle_make.make(tmp_path / "b.tar", REQUEST)
+    assert (error.value.where, error.value.seen) == ("bundle/h", str(secret))
+    assert not (tmp_path / "b.tar").exists()
 
 
 def test_every_part_but_the_checkout_lies_below_bundle(made, tmp_path):
