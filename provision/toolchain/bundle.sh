@@ -31,8 +31,24 @@ bundle_check() {
     bundle_fits
     echo "overlaylab: checking the bundle beside this checkout (once; some seconds)" >&2
     # No word of sha256sum's is cut: a damaged file's is its name and FAILED.
-    damaged=$(cd "$root" && LC_ALL=C sha256sum --check --quiet --strict bundle/SHA256SUMS 2>&1) ||
+    damaged=$(cd "$root" && LC_ALL=C sha256sum --check --quiet --strict bundle/SHA256SUMS 2>&1) || {
+        missing=$(bundle_missing)
+        [ -z "$missing" ] ||
+            bundle_fail "$root: must hold all files of the bundle (found: $(printf '%s\n' "$missing" | wc -l) are missing: $(printf '%s\n' "$missing" | head -n 3 | tr '\n' ' ')). tar did not come to its end: see that the disk has room, compare the bundle's digest with the one that bundle:make printed, and unpack it again"
         bundle_fail "$bundle: must be what its sums say (found: $(printf %s "$damaged" | head -n 3 | tr '\n' ' ')). Unpack the bundle again, after comparing its digest with the one that bundle:make printed"
+    }
+}
+
+# Which files of the bundle are not there, the checkout's first. In the tar the checkout stands before all other parts: one
+# that was cut anywhere lacks something that the sums name.
+bundle_missing() {
+    sed -n 's/^ *"path": "\(.*\)",\{0,1\}$/\1/p' "$bundle/manifest.json" | while IFS= read -r path; do
+        case $path in
+            bundle/*) ;;
+            *) [ ! -e "$root/.git" ] || continue ;; # a repository beside a bundle may be of another commit
+        esac
+        [ -e "$root/$path" ] || printf '%s\n' "$path"
+    done
 }
 
 # Where the wheels of the toolchain with that key lie.
@@ -81,13 +97,15 @@ bundle_apt_get() {
 # A checkout that cannot be written to, as on a DVD or another user's, is copied to the cache folder and works there.
 bundle_elsewhere() {
     [ ! -w "$root" ] || return 0
-    bundle_fits
+    bundle_check_once # what tar unpacked half would stay half in the copy
     copy=$OVERLAYLAB_CACHE/checkout/$(sha256sum "$bundle/manifest.json" | cut -c1-12)
     mkdir -p "${copy%/*}" || exit 2
     exec 9>"${copy%/*}/.lock"
     flock 9
     if [ ! -e "$copy/.complete" ]; then
         echo "overlaylab: $root cannot be written to: working in a copy of it, $copy" >&2
+        # Folders of a medium are read-only, and so are those of a copy that ended half way.
+        if [ -e "$copy" ]; then chmod -R u+w "$copy"; fi
         rm -rf "$copy"
         # find(1) tells of what failed with + alone.
         { mkdir "$copy" && find "$root" -mindepth 1 -maxdepth 1 ! -name bundle -exec cp -R -t "$copy" {} + && chmod -R u+w "$copy"; } ||

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -9,7 +10,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -24,7 +25,7 @@ from overlaylab import (
     lock,
     paths,
 )
-from overlaylab.bundle_manifest import NAME, SUMS, TOP, File, Manifest, Part, sums_of, to_json
+from overlaylab.bundle_manifest import FOLDER, NAME, SUMS, TOP, File, Manifest, Part, sums_of, to_json
 from overlaylab.bundle_parts import CONTENTS, Source
 from overlaylab.bundle_systems import chosen
 from overlaylab.documents import unknown
@@ -36,6 +37,10 @@ NAMESPACE = "overlaylab-bundle"
 
 ROOM = 5 * 10**8
 """Bytes that must be left below OUT beside the bundle itself."""
+
+
+SECRETS = ("ssh", "secrets")
+"""Folders of the cache that no part is made of."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +67,50 @@ def make(out: Path, request: Request) -> str:
     host.ensure_packages((host_packages.BUNDLES,))
     commit, version, made = described()
     overlays = request.overlays or daemons.names() if bundle_parts.LAB in request.contents else ()
-    with (
-        lock.held(paths.cache() / "bundle"),
-        tempfile.TemporaryDirectory(prefix=".work-", dir=paths.cache() / "bundle") as name,
-    ):
-        contents = tuple(name for name in CONTENTS if name in request.contents)
+    contents = tuple(name for name in CONTENTS if name in request.contents)
+    home = paths.cache() / "bundle"
+    with lock.held(home):
         try:
-            sources = list(bundle_parts.wanted(Path(name), system, architecture, contents, overlays))
-            with step("bundle-digests", "bundle: digests of all files", 10):
-                parts = tuple(measured(source) for source in sources)
-            manifest = Manifest(
-                system.name, architecture, commit, version, made, contents, tuple(overlays), parts
-            )
-            files = {path: source for part in sources for path, source in part.files.items()}
-            with step("bundle-write", f"bundle: writing {out.name}", 20):
-                digest = write(manifest, files, out)
+            with _workspace(home, out) as work:
+                sources = list(bundle_parts.wanted(work, system, architecture, contents, overlays))
+                with step("bundle-digests", "bundle: digests of all files", 10):
+                    parts = tuple(measured(source) for source in sources)
+                manifest = Manifest(
+                    system.name, architecture, commit, version, made, contents, tuple(overlays), parts
+                )
+                files = {path: source for part in sources for path, source in part.files.items()}
+                with step("bundle-write", f"bundle: writing {out.name}", 20):
+                    digest = write(manifest, files, out)
         except OSError as wrong:
             raise full(out, wrong) from None
     if request.key is not None:
         sign(out, request.key)
     return digest
+
+
+@contextlib.contextmanager
+def _workspace(home: Path, out: Path) -> Iterator[Path]:
+    """A folder for what is not kept. First goes what a command that was killed has left, here and beside its OUT."""
+    unfinished = home / ".out"
+    if unfinished.is_symlink():
+        with contextlib.suppress(OSError):
+            unfinished.readlink().unlink()
+    for path in home.glob(".*"):  # what is whole has a name without a dot
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    unfinished.symlink_to(unwritten(out))
+    try:
+        with tempfile.TemporaryDirectory(prefix=".work-", dir=home) as name:
+            yield Path(name)
+    finally:
+        unfinished.unlink()
+
+
+def unwritten(out: Path) -> Path:
+    """Where the tar lies until it is whole."""
+    return out.with_name(f".{out.name}.new")
 
 
 def check_out(out: Path) -> None:
@@ -142,16 +171,29 @@ def measured(source: Source) -> Part:
     """A part with size and SHA-256 of its files, in the order of their names."""
     files = []
     for path, lies in sorted(source.files.items()):
+        refuse_secret(path, lies)
         with lies.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         files.append(File(path, lies.stat().st_size, digest, executable=bool(lies.stat().st_mode & 0o100)))
     return Part(source.name, source.about, source.licences, tuple(files))
 
 
-def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
-    """Write the tar: the manifest first, then all files by name, folders before what is in them; its SHA-256.
+def refuse_secret(path: str, lies: Path) -> None:
+    """Raise UserError where a file is one of the cache folder's keys and passwords, by any link."""
+    for folder in SECRETS:
+        if lies.resolve().is_relative_to((paths.cache() / folder).resolve()):
+            raise UserError(
+                path,
+                "must be no key and no password of this machine",
+                seen=str(lies.resolve()),
+                fix="Tell the maintainers; no bundle was written",
+            )
 
-    It gets its name when it has been read back and found right. Raises OSError, UserError.
+
+def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
+    """Write the tar: the manifest, the checkout, the other parts; by name, and folders before what is in them.
+
+    Its SHA-256. Where tar is cut while it unpacks the checkout, parts are missing too, which ./task looks at. It gets its name when it has been read back and found right. Raises OSError, UserError.
     """
     size = sum(file.bytes for file in manifest.files)
     if (free := shutil.disk_usage(out.parent).free) < size + ROOM:
@@ -162,14 +204,14 @@ def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
             fix="Free some, or name a file on another disk (OUT); the parts that were made are kept",
         )
     executable = {file.path for file in manifest.files if file.executable}
-    partial = out.with_name(f".{out.name}.new")
+    partial = unwritten(out)
     try:
         with image_process.interruptible(), tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as tar:
             seen: set[PurePosixPath] = set()
             for path, content in (
                 (NAME, to_json(manifest).encode()),
                 (SUMS, sums_of(manifest).encode()),
-                *sorted(files.items()),
+                *sorted(files.items(), key=lambda item: (item[0].startswith(f"{FOLDER}/"), item[0])),
             ):
                 for folder in reversed(PurePosixPath(TOP, path).parents[:-1]):
                     if folder not in seen:

@@ -22,6 +22,8 @@ TOP = "overlaylab"
 """The folder that a bundle unpacks to."""
 FOLDER = "bundle"
 """In it, what is not the checkout."""
+CHECKOUT = "checkout"
+"""The part that is not in FOLDER, and the one that its user may change."""
 NAME, SUMS = f"{FOLDER}/manifest.json", f"{FOLDER}/SHA256SUMS"
 
 
@@ -81,8 +83,8 @@ def sums(files: tuple[File, ...]) -> str:
 
 
 def sums_of(manifest: Manifest) -> str:
-    """SHA256SUMS: all but the checkout, which its user may change, and the manifest by itself."""
-    kept = tuple(file for file in manifest.files if file.path.startswith(f"{FOLDER}/"))
+    """SHA256SUMS: the manifest, and all parts but the checkout."""
+    kept = tuple(file for part in manifest.parts if part.name != CHECKOUT for file in part.files)
     digest = hashlib.sha256(to_json(manifest).encode()).hexdigest()
     return f"{digest}  {NAME}\n{sums(kept)}"
 

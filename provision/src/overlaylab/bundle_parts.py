@@ -29,7 +29,7 @@ from overlaylab import (
     viewer_runtime,
     wheels,
 )
-from overlaylab.bundle_manifest import FOLDER
+from overlaylab.bundle_manifest import CHECKOUT, FOLDER
 from overlaylab.bundle_systems import WHEELS, System
 from overlaylab.errors import UserError
 from overlaylab.progress import step
@@ -77,7 +77,7 @@ def checkout(work: Path) -> Source:
                 )
             tar.extractall(work)
     files = {str(path.relative_to(work)): path for path in work.rglob("*") if path.is_file()}
-    return Source("checkout", "the commit as a plain tree", ("Apache-2.0",), files)
+    return Source(CHECKOUT, "the commit as a plain tree", ("Apache-2.0",), files)
 
 
 def history(work: Path) -> Source:
@@ -223,14 +223,15 @@ def electron() -> Source:
     return Source("electron", about, ("MIT, with those of its LICENSES.chromium.html",), files)
 
 
-def viewer() -> Source:
+def viewer(work: Path) -> Source:
     """The viewer as it is built, with its demo."""
     viewer_modules.ensure_modules()
     viewer_modules.ensure_build()
-    tops = (viewer_modules.BUILT, viewer_modules.GENERATED)
-    files = {
-        str(path.relative_to(paths.ROOT)): path for top in tops for path in top.rglob("*") if path.is_file()
-    }
+    name = viewer_modules.packed(viewer_modules.build_key())
+    for top in (viewer_modules.BUILT, viewer_modules.GENERATED):
+        shutil.copytree(top, work / "viewer" / top.name)
+    pack(work / "viewer", work / "viewer.tar.gz")
+    files = {f"{FOLDER}/{name}": work / "viewer.tar.gz"}
     return Source("viewer", "the viewer, built", ("Apache-2.0",), files)
 
 
@@ -302,4 +303,4 @@ def wanted(
     if VIEWER in contents or TEST in contents:
         yield modules()
         yield electron()
-        yield viewer()
+        yield viewer(work)

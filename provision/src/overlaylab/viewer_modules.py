@@ -20,7 +20,13 @@ MODULES = paths.VIEWER / "node_modules"
 BUILT = paths.VIEWER / "dist"
 GENERATED = paths.VIEWER / "src" / "generated"
 
-_NOT_SOURCES = {"node_modules", ".node_modules.unpacking", "dist", "release", "test", "Taskfile.yml"}
+UNPACKED = paths.VIEWER / "unpacked"
+"""Where both of them lie for a moment, out of a bundle."""
+
+_NOT_SOURCES = {
+    *("node_modules", ".node_modules.unpacking", "unpacked", ".unpacked.unpacking"),
+    *("dist", "release", "test", "Taskfile.yml"),
+}
 
 
 def run_node(
@@ -121,13 +127,15 @@ def build_key() -> str:
 
 
 def ensure_build() -> None:
-    """Build the viewer where its sources or the checkout's commit changed; a second or two."""
+    """Build the viewer where its sources or the checkout's commit changed, a second or two; or unpack the bundle's."""
     key = build_key()
     stamp = BUILT / ".overlaylab-sources"
     if _text(stamp) == key:
         return
     with held(paths.VIEWER):
         if _text(stamp) == key:
+            return
+        if _unpacked(key):
             return
         stamp.unlink(missing_ok=True)
         with step("viewer-build", "building the viewer", 3):
@@ -141,6 +149,23 @@ def ensure_build() -> None:
                     fix="Correct what it names; `git status viewer` shows what differs from the last commit",
                 ) from None
         stamp.write_text(key)
+
+
+def packed(key: str) -> str:
+    """Where below bundle/ the build of that key lies: BUILT and GENERATED, packed."""
+    return f"viewer/{key[:16]}.tar.gz"
+
+
+def _unpacked(key: str) -> bool:
+    """Take the build out of the bundle beside, where it has the one of that key. Raises UserError."""
+    if not (bundle_source.present() and bundle_source.holds(packed(key))):
+        return False
+    bundle_source.unpack(packed(key), UNPACKED, "the viewer")
+    for folder in (GENERATED, BUILT):  # the stamp lies in the latter
+        shutil.rmtree(folder, ignore_errors=True)
+        (UNPACKED / folder.name).rename(folder)
+    UNPACKED.rmdir()
+    return True
 
 
 def _text(path: Path) -> str | None:

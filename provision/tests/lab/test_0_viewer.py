@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths
+from overlaylab import paths, viewer_modules
 from overlaylab.store import Store
 
 
@@ -38,13 +38,8 @@ def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) ->
     told = json.loads(done.stdout)
     assert told["title"] == "lab.sqlite – overlaylab"
     version = json.loads((paths.VIEWER / "package.json").read_text())["version"]
-    commit = subprocess.run(
-        ["git", "-C", paths.ROOT, "describe", "--always", "--dirty"],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.strip()
-    assert told["about"].startswith(f"overlaylab {version} ({commit}), Electron ")
+    commit = viewer_modules.commit()
+    assert commit and told["about"].startswith(f"overlaylab {version} ({commit}), Electron ")
 
 
 def test_without_a_screen_the_viewer_says_what_to_do(lab) -> None:

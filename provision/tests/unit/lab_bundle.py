@@ -16,12 +16,12 @@ KEY = "0123456789abcdef"
 def sources(folder: Path) -> list[Source]:
     """Parts with one or two files each, as bundle_parts makes them."""
     contents = {
-        "checkout": {"README.md": b"read\n", "task": b"#!/bin/sh\n", "provision/a/b.txt": b"b"},
+        "checkout": {"README.md": b"read\n", "task": b"#!/bin/sh\n", "provision/a/b.txt": b"b", "vagrant/pair.yml": b"pair"},
         "toolchain": {f"bundle/toolchain/{KEY}/one-1.whl": b"wheel one", f"bundle/toolchain/{KEY}/two-2.whl": b"2"},
         "packages": {"bundle/packages/InRelease": b"signed", "bundle/packages/key.asc": b"key\n\nof it\n"},
         "image": {"bundle/images/debian-123456789abc/overlaylab.box": b"box" * 1000},
         "daemons": {"bundle/daemons/weave-123456789abc/manifest.json": b"{}"},
-        "viewer": {"viewer/dist/main.cjs": b"main"},
+        "viewer": {"bundle/viewer/123456789abcdef0.tar.gz": b"main"},
     }  # fmt: skip
     made = []
     for name, files in contents.items():

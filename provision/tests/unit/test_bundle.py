@@ -39,7 +39,9 @@ def test_members_are_sorted_behind_the_manifest_and_belong_to_root(tmp_path):
         members = tar.getmembers()
     files = [member.name for member in members if member.isfile()]
     assert files[:2] == ["overlaylab/bundle/manifest.json", "overlaylab/bundle/SHA256SUMS"]
-    assert files[2:] == sorted(files[2:])
+    checkout = [name for name in files if not name.startswith("overlaylab/bundle/")]
+    assert files[2:] == sorted(checkout) + sorted(set(files[2:]) - set(checkout))
+    assert checkout[-1] == "overlaylab/vagrant/pair.yml"
     assert {(member.uid, member.gid, member.mtime) for member in members} == {(0, 0, 1700000000)}
     assert {member.name: oct(member.mode) for member in members}["overlaylab/task"] == "0o755"
 
@@ -50,7 +52,7 @@ def test_a_whole_bundle_is_verified_with_the_digest_that_sha256sum_prints(tmp_pa
     found = bundle_verify.verify(out)
     assert found.digest == printed.split()[0]
     assert [(part.name, part.bytes) for part in found.manifest.parts] == [
-        ("checkout", 16), ("toolchain", 10), ("packages", 17), ("image", 3000), ("daemons", 2), ("viewer", 4),
+        ("checkout", 20), ("toolchain", 10), ("packages", 17), ("image", 3000), ("daemons", 2), ("viewer", 4),
     ]  # fmt: skip
 
 

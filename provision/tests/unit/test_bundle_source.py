@@ -3,10 +3,11 @@
 import errno
 import gzip
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
-from lab_bundle import KEY, flip, unpacked
+from lab_bundle import KEY, bundle, flip, unpacked
 
 from overlaylab import (
     bundle_apt,
@@ -230,8 +231,9 @@ def door(top: Path, cache: Path, line: str) -> subprocess.CompletedProcess[str]:
 
 def test_the_front_door_checks_every_part_before_it_uses_one(beside, own_cache):
     assert door(beside, own_cache, "bundle_check").returncode == 0
-    files = sorted(path for path in (beside / "bundle").rglob("*") if path.is_file())
-    for path in files:
+    parts = [part for part in bundle_source.manifest().parts if part.name != "checkout"]
+    files = [beside / file.path for part in parts for file in part.files]
+    for path in [*files, beside / "bundle/manifest.json", beside / "bundle/SHA256SUMS"]:
         flip(path, 0)
         done = door(beside, own_cache, "bundle_check; echo used")
         assert done.returncode == 2 and done.stdout == ""
@@ -250,6 +252,40 @@ def test_the_front_door_names_what_is_damaged(beside, own_cache):
     done = door(beside, own_cache, "bundle_check")
     assert f"bundle/toolchain/{KEY}/one-1.whl: FAILED" in done.stderr
     assert done.stderr.rstrip().endswith("comparing its digest with the one that bundle:make printed")
+
+
+def test_a_tar_that_was_cut_while_it_unpacked_is_noticed(tmp_path, own_cache):
+    """Wherever it was behind ./task itself, in the checkout too."""
+    whole = bundle(tmp_path)
+    with tarfile.open(whole) as tar:
+        files = [member for member in tar if member.isfile()]
+    names = [file.name.removeprefix("overlaylab/") for file in files]
+    first = names.index("task") + 1
+    for place in range(first, len(names)):
+        target = tmp_path / str(place)
+        target.mkdir()
+        with whole.open("rb") as file:
+            cut = file.read(files[place].offset_data + files[place].size // 2)
+        done = subprocess.run(["tar", "-xf", "-"], input=cut, cwd=target, capture_output=True)
+        assert done.returncode == 2
+        done = door(target / "overlaylab", own_cache, "bundle_check; echo used")
+        assert (done.returncode, done.stdout) == (2, "")
+        told = done.stderr.splitlines()[-1]
+        if names[place] == "vagrant/pair.yml":
+            assert "are missing: bundle/toolchain/" in told
+        if place + 1 < len(names):
+            assert "must hold all files of the bundle (found: " in told and "and unpack it again" in told
+
+
+def test_files_of_the_checkout_that_a_cut_tar_left_out_are_named(beside, own_cache):
+    (beside / "provision/a/b.txt").unlink()
+    assert door(beside, own_cache, "bundle_check").returncode == 0  # its user's to remove
+    (beside / "bundle/packages/key.asc").unlink()
+    told = door(beside, own_cache, "bundle_check").stderr
+    assert "(found: 2 are missing: provision/a/b.txt bundle/packages/key.asc )" in told
+    (beside / ".git").mkdir()
+    told = door(beside, own_cache, "bundle_check").stderr
+    assert "(found: 1 are missing: bundle/packages/key.asc )" in told
 
 
 def test_a_bundle_is_checked_once_for_each_cache_folder_and_each_bundle(beside, own_cache):
@@ -272,28 +308,3 @@ def test_a_bundle_of_an_older_checkout_is_refused_by_its_toolchain(beside, own_c
 def test_the_front_door_refuses_a_bundle_for_another_system(tmp_path, own_cache):
     done = door(unpacked(tmp_path, system="debian-99"), own_cache, "bundle_check; echo used")
     assert done.returncode == 2 and "found: debian-99-" in done.stderr and done.stdout == ""
-
-
-# Root may write anywhere: what it is told of a read-only medium is told here by a function.
-ELSEWHERE = """eval "$(sed -n '/^bundle_elsewhere/,/^}/p' "$root/provision/toolchain/bundle.sh" | sed 's/\\[ ! -w "$root" \\] ||/false \\&\\&/')"; bundle_elsewhere lab:x A='1 2'"""
-
-
-def test_a_copy_that_failed_half_way_is_not_used(beside, own_cache):
-    (beside / "task").write_text("#!/bin/sh\necho used\n")
-    (beside / "zz").write_bytes(bytes(1 << 20))
-    done = door(beside, own_cache, f"trap '' XFSZ; ulimit -f 200; {ELSEWHERE}")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "must be copied from" in done.stderr
-    assert door(beside, own_cache, ELSEWHERE).stdout == "used\n"
-
-
-def test_a_checkout_that_cannot_be_written_to_works_in_a_copy(beside, own_cache):
-    (beside / "task").write_text('#!/bin/sh\necho "$0 $LAB_DB $*"; cat "${0%task}bundle/SHA256SUMS" >&2\n')
-    done = door(beside, own_cache, ELSEWHERE)
-    assert done.returncode == 0, done.stderr
-    program, results, *words = done.stdout.split()
-    assert Path(program).parent.parent == own_cache / "checkout"
-    assert results == f"{own_cache}/.local/share/overlaylab/lab.sqlite" and words == ["lab:x", "A=1", "2"]
-    assert not (Path(program).parent / "bundle" / "nothing").exists()
-    assert (Path(program).parent / "bundle").readlink() == beside / "bundle"
-    assert (Path(program).parent / "provision" / "a" / "b.txt").read_text() == "b"

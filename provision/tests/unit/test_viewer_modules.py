@@ -5,8 +5,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from lab_bundle import flip, manifest
 
-from overlaylab import paths, viewer_modules
+from overlaylab import bundle_manifest, bundle_parts, paths, viewer_modules
 from overlaylab.errors import UserError
 
 
@@ -107,6 +108,37 @@ def test_a_build_that_failed_is_not_taken_for_one(checkout, ran):
     ran.remove("broken")
     viewer_modules.ensure_build()
     assert ran == ["build.mjs"] * 3
+
+
+def test_the_build_of_a_bundle_is_checked_before_it_is_taken(checkout, ran, tmp_path):
+    (tmp_path / "work").mkdir()
+    source = bundle_parts.viewer(tmp_path / "work")
+    ((path, lies),) = source.files.items()
+    assert path.startswith("bundle/viewer/")
+    (tmp_path / path).parent.mkdir(parents=True)
+    shutil.copy(lies, tmp_path / path)
+    (tmp_path / bundle_manifest.NAME).write_text(bundle_manifest.to_json(manifest([source])))
+    shutil.rmtree(checkout / "dist")
+    (checkout / "src/generated/schema.json").unlink()
+    ran.clear()
+
+    flip(tmp_path / path, 100)
+    with pytest.raises(UserError, match=f"{path}: must have the SHA-256"):
+        viewer_modules.ensure_build()
+    assert not (checkout / "dist").exists()
+    flip(tmp_path / path, 100)
+    for _ in range(2):
+        viewer_modules.ensure_build()
+    assert (ran, (checkout / "src/generated/schema.json").read_text()) == ([], "2")
+    assert sorted(path.name for path in checkout.iterdir()) == [
+        "dist",
+        "node_modules",
+        "package-lock.json",
+        "src",
+    ]
+    (checkout / "src/main.ts").write_text("its user's own")
+    viewer_modules.ensure_build()
+    assert ran == ["build.mjs"]
 
 
 def test_npm_is_found_beside_the_node_that_is_in_the_path(monkeypatch, tmp_path):
