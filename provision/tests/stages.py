@@ -26,7 +26,9 @@ def main() -> int:
 
 def table(took: dict[str, float], code: int) -> str:
     """A line a stage, with its time in minutes and seconds."""
-    lines = [f"{stage:<12} {seconds // 60:3.0f} min {seconds % 60:02.0f} s" for stage, seconds in took.items()]
+    lines = [
+        f"{stage:<12} {seconds // 60:3.0f} min {seconds % 60:02.0f} s" for stage, seconds in took.items()
+    ]
     if code:
         lines[-1] += f"  failed, exit code {code}"
     lines += [f"{stage:<12} not run" for stage in STAGES if stage not in took]

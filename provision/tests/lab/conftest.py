@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab_turns import pass_over
+from lab_turns import PASSED_OVER, pass_over
 
 from overlaylab import lock, paths, requirements
 from overlaylab.model import Variant
@@ -28,6 +28,11 @@ TIER = "azure-a0"
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     pass_over(items)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in PASSED_OVER:
+        terminalreporter.write_line(f"passed over: {line}")
 
 
 class Lab:

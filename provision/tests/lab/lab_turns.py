@@ -28,6 +28,10 @@ def turn() -> int:
         return 0
 
 
+PASSED_OVER: list[str] = []
+"""What the end of a run says of tests that were not even collected."""
+
+
 def share(group: Sequence[T], every: int = EVERY) -> Sequence[T]:
     """Those of a group whose turn it is: each is taken once in so many commits."""
     return group[turn() % every :: every]

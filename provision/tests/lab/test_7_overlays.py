@@ -14,7 +14,7 @@ from functools import cache
 
 import pytest
 from conftest import Cluster, Lab
-from lab_turns import share, turn
+from lab_turns import EVERY, PASSED_OVER, share, turn
 from test_3_roles import states
 
 from overlaylab import ansible, evidence, netstate, overlays, policy_lab, requirements, shaping_scripts
@@ -43,7 +43,11 @@ def chosen() -> tuple[Variant, ...]:
         return every
     if WANTED:
         return tuple(variant for variant in every if word(variant) in WANTED.split(","))
-    return tuple(share(every))
+    taken = tuple(share(every))
+    PASSED_OVER.append(
+        f"{len(every) - len(taken)} of {len(every)} modes of overlays, each taken once in {EVERY} commits"
+    )
+    return taken
 
 
 def word(variant: Variant) -> str:
