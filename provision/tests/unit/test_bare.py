@@ -259,6 +259,20 @@ def test_processes_go_below_a_group_of_version_2_and_into_one_of_version_1(tmp_p
     ]
 
 
+def test_groups_of_a_killed_run_are_removed_and_of_a_running_one_the_empty_ones_stay_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, running = (tmp_path / f"{bare_groups.PREFIX}{name}" for name in ("killed", "running"))
+    (killed / "init").mkdir(parents=True)
+    for group in ("init", "machine"):
+        (running / group).mkdir(parents=True)
+    (running / "init/cgroup.procs").write_text("12\n")
+    monkeypatch.setattr(bare_groups, "hierarchies", lambda _: [(tmp_path, 2)])
+    bare_groups.remove_forgotten()
+    assert not killed.exists()
+    assert (running / "machine").is_dir()
+
+
 def test_groups_are_removed_from_below(tmp_path: Path) -> None:
     (tmp_path / "group" / "machine" / "node1").mkdir(parents=True)
     bare_groups.remove([tmp_path / "group"])
