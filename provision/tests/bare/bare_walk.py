@@ -30,6 +30,16 @@ ENDING = (
     ("./task --yes lab:destroy", "and again, where nothing is left"),
 )
 
+_RUN = {
+    **dict.fromkeys(("lock", "log", "sendsigs.omit.d", "shm", "systemd", "user"), "systemd's installation"),
+    "adduser": "adduser's lock",
+    "dbus": "its package's folder",
+    "dnsmasq": "its package's folder",
+    "libvirt": "its daemons' folders",
+    "mount": "mount(8)'s table of its own",
+}
+"""What packages and their programs put below /run, which the next boot empties."""
+
 STAYS: Mapping[str, Mapping[str, str]] = {
     "files": {
         "/var/log/*": "logs of packages",
@@ -37,11 +47,23 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         "/var/lib/*": "state of packages, as their installation or their daemons write it",
         "/var/cache/*": "caches of packages",
         "/usr/*": "caches that packages' triggers make",
-        "/root/.*": "what packages' installation keeps of root's",
-        f"/home/{USER}/.*": "what programs keep of the user's",
         "/boot/grub": "a folder that grub's package makes",
+        # README: what programs keep in homes and below /tmp and /run.
+        "/home/*/.sudo_as_admin_successful": "sudo, with its first use by somebody of its group",
+        "/home/*/.ansible": "Ansible's folder for collections and roles, empty",
+        "/home/*/.cache/biome": "Biome, which checks the viewer's style: an empty folder",
+        "/home/*/.local/share/vitest": "Vitest: a token for its own server",
+        "/home/*/.config/go": "what `go env` is told, and Go's counters of its own use",
+        "/root/.ssh": "systemd's installation, empty",
+        "/tmp/node-compile-cache": "Node, of the viewer's tools that ask for it",
+        "/tmp/pytest-of-*": "pytest: the last three runs' folders",
+        "/tmp/.X11-unix": "Xvfb, empty",
+        **{f"/run/{name}": why for name, why in _RUN.items()},
     },
-    "named": {"/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes"},
+    "named": {
+        "/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes",
+        "/tmp/pytest-of-*/*": "README: pytest's folders are named after tests",
+    },
     "groups": {
         "/sys/fs/cgroup/*machine": "README: empty, libvirt's",
         "/sys/fs/cgroup/*lxc.pivot": "README: empty, LXC's",

@@ -60,6 +60,48 @@ def test_the_look_names_what_there_is_on_this_machine() -> None:
     assert "/proc" in remains.mounts()
 
 
+def test_what_a_program_keeps_in_a_home_or_below_tmp_and_run_is_named_and_the_checkout_is_one_path(
+    tmp_path: Path,
+) -> None:
+    listing = tmp_path / "var/lib/dpkg/info/base-files.list"
+    for file in (
+        listing,
+        tmp_path / "etc/forgotten/settings",
+        tmp_path / "home/newcomer/.config/go/env",
+        tmp_path / "home/newcomer/.cache/biome/log",
+        tmp_path / "home/newcomer/.local/share/overlaylab/lab.sqlite",
+        tmp_path / "home/newcomer/.npm/_logs/today",
+        tmp_path / "home/newcomer/overlaylab/results/lab.sqlite",
+        tmp_path / "root/.ansible/tmp/one",
+        tmp_path / "run/libvirt/network/pair.pid",
+        tmp_path / "tmp/node-compile-cache/one",
+        tmp_path / "proc/1/status",
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    listing.write_text("/.\n/etc\n/home\n/root\n/run\n/tmp\n/var\n/var/lib\n/var/lib/dpkg\n")
+    assert remains.files(str(tmp_path)) == [
+        "/etc/forgotten",
+        "/home/newcomer/.cache/biome",
+        "/home/newcomer/.config/go",
+        "/home/newcomer/.local/share/overlaylab",
+        "/home/newcomer/.npm",
+        "/home/newcomer/overlaylab",
+        "/root/.ansible",
+        "/run/libvirt",
+        "/tmp/node-compile-cache",
+        "/var/lib/dpkg/info",
+    ]
+
+
+def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
+    rest = ["/home/newcomer/.npm", "/home/newcomer/.vagrant.d", "/run/libvirtd.pid", "/tmp/go-build1"]
+    may = ["/home/newcomer/.ansible", "/root/.ssh", "/run/dbus", "/tmp/pytest-of-newcomer"]
+    assert bare_walk.left(NOTHING, {**NOTHING, "files": rest + may}) == {"files": rest}
+    pid, test = "/run/libvirt/network/overlaylab-pair.pid", "/tmp/pytest-of-newcomer/pytest-0/overlaylab"
+    assert bare_walk.left(NOTHING, {**NOTHING, "named": [pid, test]}) == {"named": [pid]}
+
+
 # -- what runs share --------------------------------------------------------------------------------
 
 
