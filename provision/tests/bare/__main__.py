@@ -152,8 +152,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _ensure_programs()
     if asked.command == "first":
-        known = dict(bare_first.COMMANDS)
-        return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
+        return bare_first.walk(_lent, bare_first.rows(asked.lines))
     walks = asked.command == "walk"
     turn = bare_walk.turn(CHECKOUT)
     if walks and (asked.systemd or turn == bare_walk.SYSTEMD_TURN):

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import bare_caches
+import bare_first
 import bare_groups
 import bare_roots
 import bare_settings
@@ -100,6 +101,34 @@ def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
     assert bare_walk.left(NOTHING, {**NOTHING, "files": rest + may}) == {"files": rest}
     pid, test = "/run/libvirt/network/overlaylab-pair.pid", "/tmp/pytest-of-newcomer/pytest-0/overlaylab"
     assert bare_walk.left(NOTHING, {**NOTHING, "named": [pid, test]}) == {"named": [pid]}
+
+
+# -- commands typed first ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "code", "told", "came", "sudo", "wrong"),
+    [
+        (("./task setup", 0), 0, "done", 300, True, []),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 0, False, []),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 1, False, ["no package may come"]),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 0, True, ["sudo may not be used"]),
+        (("./task lab:mtu", 2), 2, "overlaylab: cluster pair: has no nodes yet\n\n", 0, False, []),
+        (("./task lab:mtu", 2), 2, "task: failed", 0, False, ["its last line is no message of ours"]),
+        (("./task lab:mtu", 2), 0, "overlaylab: so", 0, False, ["expected 2"]),
+        (("./task doctor", 1), 1, "Traceback (most recent call last):", 0, False, ["a traceback"]),
+    ],
+)
+def test_a_first_command_is_judged_by_its_end_its_words_and_what_it_took(
+    first: tuple, code: int, told: str, came: int, sudo: bool, wrong: list[str]
+) -> None:
+    assert bare_first.faults(bare_first.First(*first), code, told, came, sudo) == wrong
+
+
+def test_a_line_that_is_typed_is_judged_as_the_one_of_the_list() -> None:
+    free, own = bare_first.rows(["./task lab:mtu", "./task own"])
+    assert (free.code, free.free, own.code, own.free) == (2, True, 0, False)
+    assert len(bare_first.rows([])) == len(bare_first.COMMANDS)
 
 
 # -- what runs share --------------------------------------------------------------------------------
