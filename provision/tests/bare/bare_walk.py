@@ -15,6 +15,7 @@ from bare_space import USER, Space
 TURNS = 5
 """Of so many commits, one is walked without anything that earlier runs fetched or built, another with systemd too."""
 COLD_TURN, SYSTEMD_TURN = 0, 2
+COLD, WARM, SYSTEMD = "cold", "warm", "systemd"
 
 _ROOT_TESTS = (
     "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
@@ -110,6 +111,13 @@ def turn(checkout: Path) -> int:
     """Counts up with every commit, below TURNS."""
     argv = ["git", "-c", "safe.directory=*", "-C", str(checkout), "rev-list", "--count", "HEAD"]
     return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % TURNS
+
+
+def chosen(asked: str | None, turn: int) -> tuple[str, ...]:
+    """The walks to make, one after the other: what was asked for and nothing else, or what this turn takes."""
+    if asked:
+        return (asked,)
+    return (SYSTEMD, WARM) if turn == SYSTEMD_TURN else (COLD if turn == COLD_TURN else WARM,)
 
 
 def walk(there: Space, *, cold: bool) -> int:

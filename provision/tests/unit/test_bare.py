@@ -103,6 +103,24 @@ def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
     assert bare_walk.left(NOTHING, {**NOTHING, "named": [pid, test]}) == {"named": [pid]}
 
 
+# -- which walk -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "walks"),
+    [
+        (None, [("cold",), ("warm",), ("systemd", "warm"), ("warm",), ("warm",)]),
+        ("cold", [("cold",)] * 5),
+        ("warm", [("warm",)] * 5),
+        ("systemd", [("systemd",)] * 5),
+    ],
+)
+def test_what_is_asked_for_is_walked_alone_and_else_commits_take_turns(
+    asked: str | None, walks: list[tuple[str, ...]]
+) -> None:
+    assert [bare_walk.chosen(asked, turn) for turn in range(bare_walk.TURNS)] == walks
+
+
 # -- commands typed first ---------------------------------------------------------------------------
 
 
