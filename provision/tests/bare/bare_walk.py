@@ -102,7 +102,9 @@ def left(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]
 SYSTEMD_STEPS = (
     ("./task setup", "the system's own services are found"),
     ("systemctl is-active libvirtd", "which systemd started"),
-    ("./task --yes lab:destroy", "and which stay as they are"),
+    ("./task lab:up", "and nodes run on them"),
+    ("./task lab:status", "and are found there"),
+    ("./task --yes lab:destroy", "and the services stay as they are"),
     ("systemctl is-active libvirtd", "as before"),
 )
 
