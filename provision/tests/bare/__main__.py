@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import bare_caches
@@ -162,7 +162,10 @@ def main() -> int:
     with machine(network=not asked.offline, systemd=asked.systemd, bundle=asked.bundle) as (there, run):
         if asked.lend:
             _lend(there, run)
-        return there.as_user(asked.line).returncode
+        before = there.without_route()
+        code = there.as_user(asked.line).returncode
+        refused = asked.offline and asked.line and _judge(before, there.without_route())
+        return code or int(refused or 0)
 
 
 def _walk(kind: str) -> int:
@@ -172,6 +175,14 @@ def _walk(kind: str) -> int:
         if kind == bare_walk.SYSTEMD:
             return bare_walk.walk_systemd(there)
         return bare_walk.walk(there, cold=kind == bare_walk.COLD)
+
+
+def _judge(before: Mapping[str, int], after: Mapping[str, int]) -> int:
+    """Print what found no route in between; 1 where that is anything, as nothing may look for the network."""
+    rose = {name: count - before[name] for name, count in after.items()}
+    told = ", ".join(f"{name} {count}" for name, count in rose.items())
+    print(f"bare root: refused for want of a route: {told}", file=sys.stderr, flush=True)
+    return int(any(rose.values()))
 
 
 if __name__ == "__main__":

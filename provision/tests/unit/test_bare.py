@@ -12,6 +12,7 @@ import bare_first
 import bare_groups
 import bare_roots
 import bare_settings
+import bare_space
 import bare_walk
 import pytest
 import remains
@@ -320,6 +321,27 @@ def test_its_dev_kvm_is_its_own_and_can_be_moved(tmp_path: Path) -> None:
         ]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("character special file,600\n", "")
+
+
+SNMP = """\
+Ip: Forwarding DefaultTTL InReceives OutRequests OutDiscards OutNoRoutes ReasmTimeout
+Ip: 2 64 1 2 3 7 4
+Icmp: InMsgs InErrors
+Icmp: 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("six", "counted"), [("Ip6InNoRoutes   \t5\nIp6OutNoRoutes  \t9\n", 9), ("", 0)], ids=["IPv6", "no IPv6"]
+)
+def test_what_found_no_route_is_read_for_both_families(six: str, counted: int) -> None:
+    assert bare_space.no_routes(SNMP + six) == {"OutNoRoutes": 7, "Ip6OutNoRoutes": counted}
+
+
+def test_this_kernel_counts_what_found_no_route() -> None:
+    shown = [Path("/proc/net/snmp"), Path("/proc/net/snmp6")]
+    counted = bare_space.no_routes("".join(file.read_text() for file in shown if file.exists()))
+    assert all(count >= 0 for count in counted.values())
 
 
 # -- control groups ---------------------------------------------------------------------------------
