@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
+import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import bare_caches
@@ -321,6 +327,83 @@ def test_its_dev_kvm_is_its_own_and_can_be_moved(tmp_path: Path) -> None:
         ]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("character special file,600\n", "")
+
+
+# Holds a machine on an overlay of / until it is killed, with a process in it that nobody waits for.
+_HELD = """
+import sys, time
+from pathlib import Path
+import bare_space
+with bare_space.running(Path(sys.argv[1]), network=bool(sys.argv[2])) as there:
+    there.as_root(["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &"])
+    print(there.pid, flush=True)
+    time.sleep(600)
+"""
+_ON_AN_OVERLAY = """
+set -eu
+mkdir "$1/upper" "$1/work" "$2"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$2"
+shift 2
+exec "$@"
+"""
+
+
+def _processes_of(spaces: set[str], first: str) -> list[str]:
+    """Command lines of what is in these namespaces, or brings the network to that first process."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            words = (process / "cmdline").read_text().split("\0")
+            inside = {str((process / "ns" / kind).readlink()) for kind in ("mnt", "net", "pid")}
+            if inside & spaces or (words[0] == "slirp4netns" and first in words):
+                found.append(" ".join(words[:3]))
+    return sorted(found)
+
+
+@pytest.mark.root
+def test_a_killed_run_takes_its_processes_its_network_and_its_mounts_with_it() -> None:
+    network = "yes" if shutil.which("slirp4netns") else ""  # a bare machine in a bare machine has none
+    with tempfile.TemporaryDirectory(dir="/run", prefix="killed-") as folder:
+        root = Path(folder) / Path(folder).name  # which its control groups are named after
+        holding = [sys.executable, "-c", _HELD, str(root), network]
+        # A mount namespace of its own keeps the overlay from this machine; what runs in it is killed, not its parent.
+        argv = [
+            "unshare",
+            "--mount",
+            "--propagation=private",
+            "sh",
+            "-c",
+            _ON_AN_OVERLAY,
+            "sh",
+            folder,
+            str(root),
+        ]
+        environment = {**os.environ, "PYTHONPATH": str(Path(bare_space.__file__).parent)}
+        with subprocess.Popen([*argv, *holding], stdout=subprocess.PIPE, text=True, env=environment) as held:
+            try:
+                assert held.stdout is not None
+                first = held.stdout.readline().strip()
+                spaces = {str(Path(f"/proc/{first}/ns/{kind}").readlink()) for kind in ("mnt", "net", "pid")}
+                before = _processes_of(spaces, first)
+            finally:
+                held.kill()
+        deadline = time.monotonic() + 20
+        while _processes_of(spaces, first) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if after := _processes_of(spaces, first):
+            os.kill(int(first), signal.SIGKILL)
+        mounts = Path("/proc/self/mountinfo").read_text()
+        groups = [point / f"{bare_groups.PREFIX}{root.name}" for point, _ in _hierarchies()]
+        bare_groups.remove(groups, seconds=10)
+    programs = {line.split()[0].rpartition("/")[2] for line in before}
+    assert {"sleep", "python3"} | ({"slirp4netns"} if network else set()) <= programs
+    assert after == []
+    assert str(root) not in mounts
+    assert not any(group.exists() for group in groups)
+
+
+def _hierarchies() -> list[tuple[Path, int]]:
+    return bare_groups.hierarchies(Path("/proc/mounts").read_text())
 
 
 SNMP = """\
