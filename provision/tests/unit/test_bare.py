@@ -184,6 +184,14 @@ def test_an_image_is_copied_as_the_box_for_containers_is_added_to_it_later(
     assert (bare_caches.folder() / "images" / "debian-0123" / "manifest.json").read_text() == "{}"
 
 
+def test_the_newest_runs_wheels_take_the_place_of_the_earlier_ones(state: Path, tmp_path: Path) -> None:
+    for run, names in (("cold", ("x1", "y1")), ("colder", ("x2",)), ("without", ())):
+        for name in names:
+            (tmp_path / run / bare_caches.OWN / "uv/archive-v0" / name).mkdir(parents=True)
+        bare_caches.collect(tmp_path / run)
+    assert [path.name for path in (bare_caches.folder() / "uv/archive-v0").iterdir()] == ["x2"]
+
+
 def test_a_copy_that_was_killed_is_not_whole_and_is_made_good(state: Path, tmp_path: Path) -> None:
     image = tmp_path / "root" / bare_caches.OWN / "images" / "debian-0123"
     image.mkdir(parents=True)
