@@ -1,7 +1,7 @@
 """A bare machine to try the project on: a minimal Debian root in namespaces of its own, and an ordinary user in it.
 
-    python3 provision/tests/bare walk [--cold | --warm]         type the README's two commands; what CI does
-    python3 provision/tests/bare first [COMMAND…]               type each as the first command on a machine of its own
+    python3 provision/tests/bare walk [--cold | --warm | --systemd]     type the README's two commands; what CI does
+    python3 provision/tests/bare first [COMMAND…]      type each as the first command on a machine of its own
     python3 provision/tests/bare shell [--offline] [--bundle FILE] [COMMAND]    look around, or run one command line
 
 Needs root. Its state (roots, caches of downloads, image and daemons) lies in OVERLAYLAB_BARE, by default
@@ -17,7 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import bare_caches
@@ -129,9 +129,12 @@ def main() -> int:
         "walk", help="type the README's two commands and look what they leave behind"
     )
     which = walking.add_mutually_exclusive_group()
-    which.add_argument("--cold", action="store_true", help="without any cache (by itself one commit in five)")
-    which.add_argument("--warm", action="store_true", help="with the caches, whatever commit this is")
-    which.add_argument("--systemd", action="store_true", help="only what systemd does otherwise")
+    for kind, help_text in (
+        (bare_walk.COLD, "without any cache (by itself one commit in five)"),
+        (bare_walk.WARM, "with the caches, whatever commit this is"),
+        (bare_walk.SYSTEMD, "only what systemd does otherwise"),
+    ):
+        which.add_argument(f"--{kind}", dest="walk", action="store_const", const=kind, help=help_text)
     first = commands.add_parser("first", help="type each command on a machine of its own, a row each")
     first.add_argument(
         "lines", nargs="*", help="what to type instead of one command of every family of tasks"
@@ -152,27 +155,34 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     _ensure_programs()
     if asked.command == "first":
-        known = dict(bare_first.COMMANDS)
-        return bare_first.walk(_lent, {line: known.get(line, 0) for line in asked.lines} or known)
-    walks = asked.command == "walk"
-    turn = bare_walk.turn(CHECKOUT)
-    if walks and (asked.systemd or turn == bare_walk.SYSTEMD_TURN):
-        with machine(systemd=True) as (there, run):
-            _lend(there, run)
-            if (code := bare_walk.walk_systemd(there)) or asked.systemd:
-                return code
-    own = (
-        {"network": not asked.offline, "systemd": asked.systemd, "bundle": asked.bundle} if not walks else {}
-    )
-    with machine(**own) as (there, run):
-        if walks:
-            cold = asked.cold or (not asked.warm and turn == bare_walk.COLD_TURN)
-            if not cold:
-                _lend(there, run)
-            return bare_walk.walk(there, cold=cold)
+        return bare_first.walk(_lent, bare_first.rows(asked.lines))
+    if asked.command == "walk":
+        walks = bare_walk.chosen(asked.walk, bare_walk.turn(CHECKOUT))
+        return next((code for code in map(_walk, walks) if code), 0)
+    with machine(network=not asked.offline, systemd=asked.systemd, bundle=asked.bundle) as (there, run):
         if asked.lend:
             _lend(there, run)
-        return there.as_user(asked.line).returncode
+        before = there.without_route()
+        code = there.as_user(asked.line).returncode
+        refused = asked.offline and asked.line and _judge(before, there.without_route())
+        return code or int(refused or 0)
+
+
+def _walk(kind: str) -> int:
+    with machine(systemd=kind == bare_walk.SYSTEMD) as (there, run):
+        if kind != bare_walk.COLD:
+            _lend(there, run)
+        if kind == bare_walk.SYSTEMD:
+            return bare_walk.walk_systemd(there)
+        return bare_walk.walk(there, cold=kind == bare_walk.COLD)
+
+
+def _judge(before: Mapping[str, int], after: Mapping[str, int]) -> int:
+    """Print what found no route in between; 1 where that is anything, as nothing may look for the network."""
+    rose = {name: count - before[name] for name, count in after.items()}
+    told = ", ".join(f"{name} {count}" for name, count in rose.items())
+    print(f"bare root: refused for want of a route: {told}", file=sys.stderr, flush=True)
+    return int(any(rose.values()))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ class Shared:
 
     whole: a file that every finished entry has; kept: so many of the newest entries stay, None for all.
     linked: entries are never written again, so that they are shared as hard links.
+    replaced: a run's own take the place of all that was there, as their names say nothing of what they hold.
     """
 
     name: str
@@ -32,11 +33,13 @@ class Shared:
     whole: str | None = None
     kept: int | None = None
     linked: bool = True
+    replaced: bool = False
 
 
 ALL = (
     Shared("packages", Path("var/cache/apt/archives"), "*.deb"),
     Shared("pip", OWN / "pip"),
+    Shared("uv", OWN / "uv", replaced=True),
     Shared("npm", OWN / "npm"),
     Shared("electron", OWN / "electron"),
     Shared("daemons", OWN / "daemons", "[a-z]*-*", "manifest.json", 40),
@@ -64,6 +67,8 @@ def collect(root: Path) -> None:
     """Keep what a run has fetched and built."""
     for shared in (*ALL, TOOLCHAIN):
         target = folder() / shared.name
+        if shared.replaced and (root / shared.inside).exists():
+            shutil.rmtree(target, ignore_errors=True)
         _copy(shared, root / shared.inside, target)
         entries = sorted(target.glob(shared.entries), key=lambda path: path.stat().st_mtime, reverse=True)
         for old in entries[shared.kept :] if shared.kept else []:

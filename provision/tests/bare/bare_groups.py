@@ -58,6 +58,14 @@ def remove(groups: Sequence[Path], seconds: float = 0.0) -> None:
 
 
 def remove_forgotten() -> None:
-    """Remove those of runs that were killed; the ones in use stay."""
+    """Remove those of runs that were killed; one in use stays with all below: its empty groups are somebody's too."""
     for point, _ in hierarchies(Path("/proc/mounts").read_text()):
-        remove(list(point.glob(f"{PREFIX}*")))
+        remove([group for group in point.glob(f"{PREFIX}*") if not _is_used(group)])
+
+
+def _is_used(group: Path) -> bool:
+    for folder, _, _ in os.walk(group):
+        with contextlib.suppress(OSError):
+            if (Path(folder) / "cgroup.procs").read_text():
+                return True
+    return False

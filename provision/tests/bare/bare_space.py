@@ -42,6 +42,23 @@ class Space:
         """Run shell text as the ordinary user types it after logging in; without text, a shell to type in."""
         return self.as_root(["su", "-", USER, *(["-c", command] if command else [])], **options)
 
+    def without_route(self) -> dict[str, int]:
+        """Packets that its kernel refused so far, as they had no route out."""
+        shown = self.as_root(["cat", "/proc/net/snmp", "/proc/net/snmp6"], capture_output=True)
+        return no_routes(shown.stdout)
+
+
+def no_routes(snmp: str) -> dict[str, int]:
+    """IPv4's and IPv6's counter in the texts of /proc/net/snmp and snmp6; 0 where IPv6 is off, and so has no file.
+
+    https://docs.kernel.org/networking/snmp_counter.html: IpOutNoRoutes.
+    """
+    lines = [line.split() for line in snmp.splitlines()]
+    names, values = (line for line in lines if line[0] == "Ip:")
+    six = dict(line for line in lines if len(line) == 2)
+    counted = dict(zip(names, values, strict=True))["OutNoRoutes"]
+    return {"OutNoRoutes": int(counted), "Ip6OutNoRoutes": int(six.get("Ip6OutNoRoutes", 0))}
+
 
 @contextlib.contextmanager
 def running(root: Path, *, network: bool = True, systemd: bool = False) -> Iterator[Space]:

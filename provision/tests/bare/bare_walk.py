@@ -15,6 +15,7 @@ from bare_space import USER, Space
 TURNS = 5
 """Of so many commits, one is walked without anything that earlier runs fetched or built, another with systemd too."""
 COLD_TURN, SYSTEMD_TURN = 0, 2
+COLD, WARM, SYSTEMD = "cold", "warm", "systemd"
 
 _ROOT_TESTS = (
     "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
@@ -30,6 +31,16 @@ ENDING = (
     ("./task --yes lab:destroy", "and again, where nothing is left"),
 )
 
+_RUN = {
+    **dict.fromkeys(("lock", "log", "sendsigs.omit.d", "shm", "systemd", "user"), "systemd's installation"),
+    "adduser": "adduser's lock",
+    "dbus": "its package's folder",
+    "dnsmasq": "its package's folder",
+    "libvirt": "its daemons' folders",
+    "mount": "mount(8)'s table of its own",
+}
+"""What packages and their programs put below /run, which the next boot empties."""
+
 STAYS: Mapping[str, Mapping[str, str]] = {
     "files": {
         "/var/log/*": "logs of packages",
@@ -37,11 +48,23 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         "/var/lib/*": "state of packages, as their installation or their daemons write it",
         "/var/cache/*": "caches of packages",
         "/usr/*": "caches that packages' triggers make",
-        "/root/.*": "what packages' installation keeps of root's",
-        f"/home/{USER}/.*": "what programs keep of the user's",
         "/boot/grub": "a folder that grub's package makes",
+        # README: what programs keep in homes and below /tmp and /run.
+        "/home/*/.sudo_as_admin_successful": "sudo, with its first use by somebody of its group",
+        "/home/*/.ansible": "Ansible's folder for collections and roles, empty",
+        "/home/*/.cache/biome": "Biome, which checks the viewer's style: an empty folder",
+        "/home/*/.local/share/vitest": "Vitest: a token for its own server",
+        "/home/*/.config/go": "what `go env` is told, and Go's counters of its own use",
+        "/root/.ssh": "systemd's installation, empty",
+        "/tmp/node-compile-cache": "Node, of the viewer's tools that ask for it",
+        "/tmp/pytest-of-*": "pytest: the last three runs' folders",
+        "/tmp/.X11-unix": "Xvfb, empty",
+        **{f"/run/{name}": why for name, why in _RUN.items()},
     },
-    "named": {"/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes"},
+    "named": {
+        "/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes",
+        "/tmp/pytest-of-*/*": "README: pytest's folders are named after tests",
+    },
     "groups": {
         "/sys/fs/cgroup/*machine": "README: empty, libvirt's",
         "/sys/fs/cgroup/*lxc.pivot": "README: empty, LXC's",
@@ -79,7 +102,9 @@ def left(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]
 SYSTEMD_STEPS = (
     ("./task setup", "the system's own services are found"),
     ("systemctl is-active libvirtd", "which systemd started"),
-    ("./task --yes lab:destroy", "and which stay as they are"),
+    ("./task lab:up", "and nodes run on them"),
+    ("./task lab:status", "and are found there"),
+    ("./task --yes lab:destroy", "and the services stay as they are"),
     ("systemctl is-active libvirtd", "as before"),
 )
 
@@ -88,6 +113,13 @@ def turn(checkout: Path) -> int:
     """Counts up with every commit, below TURNS."""
     argv = ["git", "-c", "safe.directory=*", "-C", str(checkout), "rev-list", "--count", "HEAD"]
     return int(subprocess.run(argv, capture_output=True, text=True, check=True).stdout) % TURNS
+
+
+def chosen(asked: str | None, turn: int) -> tuple[str, ...]:
+    """The walks to make, one after the other: what was asked for and nothing else, or what this turn takes."""
+    if asked:
+        return (asked,)
+    return (SYSTEMD, WARM) if turn == SYSTEMD_TURN else (COLD if turn == COLD_TURN else WARM,)
 
 
 def walk(there: Space, *, cold: bool) -> int:

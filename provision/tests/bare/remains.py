@@ -11,35 +11,51 @@ import shutil
 import subprocess
 from pathlib import Path
 
-_NOT_OURS = {"/proc", "/sys", "/dev", "/run", "/tmp"}
+_NOT_OURS = {"/proc", "/sys", "/dev"}
+_SHARED = {"/tmp", "/run"}
+_OF_PROGRAMS = {".cache", ".config", ".local", ".local/share", ".local/state"}
+"""Folders of a home in which every program has one of its own."""
 
 
-def files() -> list[str]:
-    """Every path that is no package's; of a folder that is none's, only the folder."""
+def files(root: str = "") -> list[str]:
+    """Every path that is no package's; of a folder that is none's, only the folder.
+
+    Of homes it is what each program keeps, a checkout as one path; of /tmp and /run the first level.
+    root: where the tree to look at lies.
+    """
     owned = {"/."}
-    for listing in Path("/var/lib/dpkg/info").glob("*.list"):
+    for listing in Path(f"{root}/var/lib/dpkg/info").glob("*.list"):
         for line in listing.read_text().splitlines():
             # Since Debian 12, /bin, /lib and /sbin are links into /usr (UsrMerge).
-            owned |= {line, f"/usr{line}", os.path.realpath(line)}
+            owned |= {line, f"/usr{line}", os.path.realpath(f"{root}{line}").removeprefix(root)}
     found = []
-    for folder, folders, names in os.walk("/"):
-        paths = {name: f"{folder.rstrip('/')}/{name}" for name in [*folders, *names]}
-        found += [path for path in paths.values() if path not in owned and path not in _NOT_OURS]
-        folders[:] = [name for name in folders if paths[name] in owned and paths[name] not in _NOT_OURS]
+    for folder, folders, names in os.walk(root or "/"):
+        below = folder.removeprefix(root).rstrip("/")
+        folders[:] = [name for name in folders if f"{below}/{name}" not in _NOT_OURS]
+        inside = [name for name in folders if _is_looked_into(f"{below}/{name}", owned)]
+        paths = [f"{below}/{name}" for name in [*folders, *names] if name not in inside]
+        found += [path for path in paths if path not in owned]
+        folders[:] = inside
     return sorted(found)
 
 
+def _is_looked_into(folder: str, owned: set[str]) -> bool:
+    parts = Path(folder).parts[1:]
+    if parts[0] in ("home", "root"):
+        beginning = 2 if parts[0] == "home" else 1
+        return len(parts) <= beginning or "/".join(parts[beginning:]) in _OF_PROGRAMS
+    return folder in _SHARED or (folder in owned and str(Path(folder).parent) not in _SHARED)
+
+
 def named() -> list[str]:
-    """Every path with the project's name in it, wherever it lies, but for homes, where the checkout is."""
+    """Every path with the project's name in it, wherever it lies."""
     found = []
     for folder, folders, names in os.walk("/"):
         paths = {name: f"{folder.rstrip('/')}/{name}" for name in [*folders, *names]}
         ours = {name for name in paths if "overlaylab" in name or "ovlab" in name}
         found += [paths[name] for name in ours]
-        # What is below such a folder stays and goes with it.
-        folders[:] = [
-            name for name in folders if name not in ours and paths[name] not in {*_NOT_OURS, "/home"}
-        ]
+        # What is below such a folder stays and goes with it; the checkout is one.
+        folders[:] = [name for name in folders if name not in ours and paths[name] not in _NOT_OURS]
     return sorted(found)
 
 

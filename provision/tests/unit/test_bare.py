@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
+import os
+import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import bare_caches
+import bare_first
 import bare_groups
 import bare_roots
 import bare_settings
+import bare_space
 import bare_walk
 import pytest
 import remains
@@ -60,6 +68,94 @@ def test_the_look_names_what_there_is_on_this_machine() -> None:
     assert "/proc" in remains.mounts()
 
 
+def test_what_a_program_keeps_in_a_home_or_below_tmp_and_run_is_named_and_the_checkout_is_one_path(
+    tmp_path: Path,
+) -> None:
+    listing = tmp_path / "var/lib/dpkg/info/base-files.list"
+    for file in (
+        listing,
+        tmp_path / "etc/forgotten/settings",
+        tmp_path / "home/newcomer/.config/go/env",
+        tmp_path / "home/newcomer/.cache/biome/log",
+        tmp_path / "home/newcomer/.local/share/overlaylab/lab.sqlite",
+        tmp_path / "home/newcomer/.npm/_logs/today",
+        tmp_path / "home/newcomer/overlaylab/results/lab.sqlite",
+        tmp_path / "root/.ansible/tmp/one",
+        tmp_path / "run/libvirt/network/pair.pid",
+        tmp_path / "tmp/node-compile-cache/one",
+        tmp_path / "proc/1/status",
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    listing.write_text("/.\n/etc\n/home\n/root\n/run\n/tmp\n/var\n/var/lib\n/var/lib/dpkg\n")
+    assert remains.files(str(tmp_path)) == [
+        "/etc/forgotten",
+        "/home/newcomer/.cache/biome",
+        "/home/newcomer/.config/go",
+        "/home/newcomer/.local/share/overlaylab",
+        "/home/newcomer/.npm",
+        "/home/newcomer/overlaylab",
+        "/root/.ansible",
+        "/run/libvirt",
+        "/tmp/node-compile-cache",
+        "/var/lib/dpkg/info",
+    ]
+
+
+def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
+    rest = ["/home/newcomer/.npm", "/home/newcomer/.vagrant.d", "/run/libvirtd.pid", "/tmp/go-build1"]
+    may = ["/home/newcomer/.ansible", "/root/.ssh", "/run/dbus", "/tmp/pytest-of-newcomer"]
+    assert bare_walk.left(NOTHING, {**NOTHING, "files": rest + may}) == {"files": rest}
+    pid, test = "/run/libvirt/network/overlaylab-pair.pid", "/tmp/pytest-of-newcomer/pytest-0/overlaylab"
+    assert bare_walk.left(NOTHING, {**NOTHING, "named": [pid, test]}) == {"named": [pid]}
+
+
+# -- which walk -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "walks"),
+    [
+        (None, [("cold",), ("warm",), ("systemd", "warm"), ("warm",), ("warm",)]),
+        ("cold", [("cold",)] * 5),
+        ("warm", [("warm",)] * 5),
+        ("systemd", [("systemd",)] * 5),
+    ],
+)
+def test_what_is_asked_for_is_walked_alone_and_else_commits_take_turns(
+    asked: str | None, walks: list[tuple[str, ...]]
+) -> None:
+    assert [bare_walk.chosen(asked, turn) for turn in range(bare_walk.TURNS)] == walks
+
+
+# -- commands typed first ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "code", "told", "came", "sudo", "wrong"),
+    [
+        (("./task setup", 0), 0, "done", 300, True, []),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 0, False, []),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 1, False, ["no package may come"]),
+        (("./task", 0, bare_first.FREE), 0, "tasks", 0, True, ["sudo may not be used"]),
+        (("./task lab:mtu", 2), 2, "overlaylab: cluster pair: has no nodes yet\n\n", 0, False, []),
+        (("./task lab:mtu", 2), 2, "task: failed", 0, False, ["its last line is no message of ours"]),
+        (("./task lab:mtu", 2), 0, "overlaylab: so", 0, False, ["expected 2"]),
+        (("./task doctor", 1), 1, "Traceback (most recent call last):", 0, False, ["a traceback"]),
+    ],
+)
+def test_a_first_command_is_judged_by_its_end_its_words_and_what_it_took(
+    first: tuple, code: int, told: str, came: int, sudo: bool, wrong: list[str]
+) -> None:
+    assert bare_first.faults(bare_first.First(*first), code, told, came, sudo) == wrong
+
+
+def test_a_line_that_is_typed_is_judged_as_the_one_of_the_list() -> None:
+    free, own = bare_first.rows(["./task lab:mtu", "./task own"])
+    assert (free.code, free.free, own.code, own.free) == (2, True, 0, False)
+    assert len(bare_first.rows([])) == len(bare_first.COMMANDS)
+
+
 # -- what runs share --------------------------------------------------------------------------------
 
 
@@ -86,6 +182,14 @@ def test_an_image_is_copied_as_the_box_for_containers_is_added_to_it_later(
     bare_caches.collect(root)
     (image / "manifest.json").write_text("written again")
     assert (bare_caches.folder() / "images" / "debian-0123" / "manifest.json").read_text() == "{}"
+
+
+def test_the_newest_runs_wheels_take_the_place_of_the_earlier_ones(state: Path, tmp_path: Path) -> None:
+    for run, names in (("cold", ("x1", "y1")), ("colder", ("x2",)), ("without", ())):
+        for name in names:
+            (tmp_path / run / bare_caches.OWN / "uv/archive-v0" / name).mkdir(parents=True)
+        bare_caches.collect(tmp_path / run)
+    assert [path.name for path in (bare_caches.folder() / "uv/archive-v0").iterdir()] == ["x2"]
 
 
 def test_a_copy_that_was_killed_is_not_whole_and_is_made_good(state: Path, tmp_path: Path) -> None:
@@ -233,6 +337,104 @@ def test_its_dev_kvm_is_its_own_and_can_be_moved(tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == ("character special file,600\n", "")
 
 
+# Holds a machine on an overlay of / until it is killed, with a process in it that nobody waits for.
+_HELD = """
+import sys, time
+from pathlib import Path
+import bare_space
+with bare_space.running(Path(sys.argv[1]), network=bool(sys.argv[2])) as there:
+    there.as_root(["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &"])
+    print(there.pid, flush=True)
+    time.sleep(600)
+"""
+_ON_AN_OVERLAY = """
+set -eu
+mkdir "$1/upper" "$1/work" "$2"
+mount -t overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" overlay "$2"
+shift 2
+exec "$@"
+"""
+
+
+def _processes_of(spaces: set[str], first: str) -> list[str]:
+    """Command lines of what is in these namespaces, or brings the network to that first process."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            words = (process / "cmdline").read_text().split("\0")
+            inside = {str((process / "ns" / kind).readlink()) for kind in ("mnt", "net", "pid")}
+            if inside & spaces or (words[0] == "slirp4netns" and first in words):
+                found.append(" ".join(words[:3]))
+    return sorted(found)
+
+
+@pytest.mark.root
+def test_a_killed_run_takes_its_processes_its_network_and_its_mounts_with_it() -> None:
+    network = "yes" if shutil.which("slirp4netns") else ""  # a bare machine in a bare machine has none
+    with tempfile.TemporaryDirectory(dir="/run", prefix="killed-") as folder:
+        root = Path(folder) / Path(folder).name  # which its control groups are named after
+        holding = [sys.executable, "-c", _HELD, str(root), network]
+        # A mount namespace of its own keeps the overlay from this machine; what runs in it is killed, not its parent.
+        argv = [
+            "unshare",
+            "--mount",
+            "--propagation=private",
+            "sh",
+            "-c",
+            _ON_AN_OVERLAY,
+            "sh",
+            folder,
+            str(root),
+        ]
+        environment = {**os.environ, "PYTHONPATH": str(Path(bare_space.__file__).parent)}
+        with subprocess.Popen([*argv, *holding], stdout=subprocess.PIPE, text=True, env=environment) as held:
+            try:
+                assert held.stdout is not None
+                first = held.stdout.readline().strip()
+                spaces = {str(Path(f"/proc/{first}/ns/{kind}").readlink()) for kind in ("mnt", "net", "pid")}
+                before = _processes_of(spaces, first)
+            finally:
+                held.kill()
+        deadline = time.monotonic() + 20
+        while _processes_of(spaces, first) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if after := _processes_of(spaces, first):
+            os.kill(int(first), signal.SIGKILL)
+        mounts = Path("/proc/self/mountinfo").read_text()
+        groups = [point / f"{bare_groups.PREFIX}{root.name}" for point, _ in _hierarchies()]
+        bare_groups.remove(groups, seconds=10)
+    programs = {line.split()[0].rpartition("/")[2] for line in before}
+    assert {"sleep", "python3"} | ({"slirp4netns"} if network else set()) <= programs
+    assert after == []
+    assert str(root) not in mounts
+    assert not any(group.exists() for group in groups)
+
+
+def _hierarchies() -> list[tuple[Path, int]]:
+    return bare_groups.hierarchies(Path("/proc/mounts").read_text())
+
+
+SNMP = """\
+Ip: Forwarding DefaultTTL InReceives OutRequests OutDiscards OutNoRoutes ReasmTimeout
+Ip: 2 64 1 2 3 7 4
+Icmp: InMsgs InErrors
+Icmp: 0 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("six", "counted"), [("Ip6InNoRoutes   \t5\nIp6OutNoRoutes  \t9\n", 9), ("", 0)], ids=["IPv6", "no IPv6"]
+)
+def test_what_found_no_route_is_read_for_both_families(six: str, counted: int) -> None:
+    assert bare_space.no_routes(SNMP + six) == {"OutNoRoutes": 7, "Ip6OutNoRoutes": counted}
+
+
+def test_this_kernel_counts_what_found_no_route() -> None:
+    shown = [Path("/proc/net/snmp"), Path("/proc/net/snmp6")]
+    counted = bare_space.no_routes("".join(file.read_text() for file in shown if file.exists()))
+    assert all(count >= 0 for count in counted.values())
+
+
 # -- control groups ---------------------------------------------------------------------------------
 
 MOUNTS = """\
@@ -257,6 +459,20 @@ def test_processes_go_below_a_group_of_version_2_and_into_one_of_version_1(tmp_p
         tmp_path / "one/cgroup.procs",
         tmp_path / "two/init/cgroup.procs",
     ]
+
+
+def test_groups_of_a_killed_run_are_removed_and_of_a_running_one_the_empty_ones_stay_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    killed, running = (tmp_path / f"{bare_groups.PREFIX}{name}" for name in ("killed", "running"))
+    (killed / "init").mkdir(parents=True)
+    for group in ("init", "machine"):
+        (running / group).mkdir(parents=True)
+    (running / "init/cgroup.procs").write_text("12\n")
+    monkeypatch.setattr(bare_groups, "hierarchies", lambda _: [(tmp_path, 2)])
+    bare_groups.remove_forgotten()
+    assert not killed.exists()
+    assert (running / "machine").is_dir()
 
 
 def test_groups_are_removed_from_below(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ esac"""
 def test_uv_installs_by_what_pip_is_told_and_pip_where_it_cannot(checkout, tmp_path, uv, then_pip):
     programs = tmp_path / "programs"
     (programs / "uv").write_text(
-        f'#!/bin/sh\necho "uv $* $UV_DEFAULT_INDEX $SSL_CERT_FILE $UV_INDEX" >>{tmp_path}/asked\n{uv}\n'
+        f'#!/bin/sh\necho "uv $* $UV_DEFAULT_INDEX $SSL_CERT_FILE $UV_INDEX $UV_CACHE_DIR" >>{tmp_path}/asked\n{uv}\n'
     )
     (programs / "uv").chmod(0o755)
     lock = tmp_path / "overlaylab/provision/toolchain/requirements.txt"
@@ -302,7 +302,7 @@ def test_uv_installs_by_what_pip_is_told_and_pip_where_it_cannot(checkout, tmp_p
     assert asked.splitlines()[1:4] == ["uv==2 \\", "    --hash=sha256:2", "    # via lint"]
     installs = [line for line in asked.splitlines() if line.startswith(("pip", "uv p"))]
     assert "--require-hashes --only-binary :all:" in installs[1]
-    assert installs[1].endswith(f"-r {lock} https://own/ /own/ca.pem ")
+    assert installs[1].endswith(f"-r {lock} https://own/ /own/ca.pem  {tmp_path}/cache/uv")
     assert [line.split()[0] for line in installs] == ["pip", "uv", *(["pip"] if then_pip else [])]
 
 
