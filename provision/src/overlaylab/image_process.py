@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
@@ -46,16 +47,19 @@ def run(
     else:
         wrapper = ["setpriv", "--pdeathsig", "TERM", "--"]
     with log.open("w") as output:
-        process = subprocess.Popen(
-            [*wrapper, *argv],
-            cwd=cwd,
-            env={**os.environ, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        with _held_back() as signals:
+            process = subprocess.Popen(
+                [*wrapper, *argv],
+                cwd=cwd,
+                env={**os.environ, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
         try:
+            for number in signals:
+                signal.raise_signal(number)
             code = process.wait()
         except BaseException:
             _stop(process)
@@ -92,6 +96,22 @@ def advice(text: str) -> str:
             "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER."
         )
     return "Type the command again; if it fails the same way, the log says more."
+
+
+@contextlib.contextmanager
+def _held_back() -> Iterator[list[int]]:
+    """What interrupts meanwhile only comes into the list: a program that has begun would have nobody to stop it."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # no other is interrupted
+        yield came
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, lambda number, _: came.append(number)) for number in numbers}
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

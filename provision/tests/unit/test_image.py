@@ -351,6 +351,24 @@ with image_process.interruptible():
 """
 
 
+def test_an_interrupt_while_a_program_is_being_started_ends_it_too(tmp_path: Path, monkeypatch) -> None:
+    begun = []
+
+    def popen(*arguments, **options) -> subprocess.Popen:
+        begun.append(start(*arguments, **options))
+        signal.raise_signal(signal.SIGINT)
+        return begun[0]
+
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    with pytest.raises(KeyboardInterrupt):
+        image_process.run(["sleep", "600"], tmp_path / "log", {}, what="x")
+    try:
+        assert begun[0].poll() is not None
+    finally:
+        begun[0].kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupt_ends_the_programs_children_too(tmp_path: Path, number: signal.Signals) -> None:
     started, log = tmp_path / "pid", tmp_path / "log"
