@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError
 
+LATEST = 4102444800
+"""2100, in s since 1970."""
+
 
 @dataclass(frozen=True)
 class MeasuredTrial:
@@ -58,6 +61,13 @@ def number(value: object, where: str) -> float:
     if not math.isfinite(found):
         raise ParseError(f"{where} is no finite number")
     return found
+
+
+def moment(seconds: float, where: str) -> datetime:
+    """The time so many seconds after 1970, until 2100. A machine without a clock begins in 1970. Raises ParseError."""
+    if not 0 <= seconds < LATEST:
+        raise ParseError(f"{where} is no time from 1970 to 2100")
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 def stamp(moment: datetime) -> str:

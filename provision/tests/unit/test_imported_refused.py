@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -62,7 +63,7 @@ def store(tmp_path):
         (changed(TCP, "end", "sum_sent_bidir_reverse", value={}), "in both directions at once"),
         (b'{"start": {}, "end": {"sum_sent": 1, "sum_sent": 2}}', "has the key 'sum_sent' twice in one object"),
         (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
-        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
+        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is 0, not 1 to 128"),
         (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),
         (changed(TCP, "start", "timestamp", "timesecs", value=1e30), "timesecs is no time"),
         (changed(TCP, "start", "connecting_to", value=None), "report of an iperf3 server"),
@@ -72,7 +73,7 @@ def store(tmp_path):
         (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a rate of -1 bit/s"),
         (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
         (changed(TCP, "end", "sum_sent", "bytes", value=100), "bytes received of 100 that were sent"),
-        (changed(TCP, "end", "sum_sent", "retransmits", value=2**32 - 1), "retransmits as 4.29497e+09, which it"),
+        (changed(TCP, "end", "sum_sent", "retransmits", value=2**32 - 1), "4294967295 retransmits of 23978880 bytes that"),
         (changed(TCP, "start", "test_start", "duration", value=20), " s of 20"),
         (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
         (changed(FLENT, "version", value="4"), "format '4' is none of"),
@@ -103,6 +104,44 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
         refused.value
     )
     assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
+
+
+@pytest.mark.parametrize("server", [True, False], ids=["with-server", "alone"])
+@pytest.mark.parametrize(
+    ("report", "path", "value", "words"),
+    [
+        (TCP, ("end", "sum_received", "bits_per_second"), 2.384e9, "for bytes and seconds that make 9.53"),
+        (TCP, ("end", "sum_received", "seconds"), 200, "for bytes and seconds that make 955159"),
+        (TCP, ("end", "sum_sent", "retransmits"), 10**9, "1000000000 retransmits of 23978880 bytes"),
+        (TCP, ("end", "sum_sent", "retransmits"), 1.5, "retransmits as 1.5, which is no count"),
+        (TCP, ("end", "streams"), [], "reported 0 of 1 streams"),
+        (TCP, ("start", "test_start", "num_streams"), 99, "reported 1 of 99 streams"),
+        (TCP, ("start", "test_start", "num_streams"), 10**300, "which is no count"),
+        (TCP, ("start", "test_start", "num_streams"), 129, "num_streams is 129, not 1 to 128"),
+        (TCP, ("start", "test_start", "blksize"), 0, "blksize is 0"),
+        (TCP, ("start", "test_start", "blksize"), -1, "blksize as -1, which is no count"),
+        (TCP, ("start", "test_start", "omit"), -1, "omit as -1, which is no count"),
+        (TCP, ("start", "test_start", "target_bitrate"), -1, "target_bitrate as -1, which is no count"),
+        (TCP, ("start", "timestamp", "timesecs"), -5, "no time from 1970 to 2100"),
+        (TCP, ("start", "timestamp", "timesecs"), 2 * 10**11, "no time from 1970 to 2100"),
+        (iperf3("udp"), ("end", "sum_sent", "bits_per_second"), 1e13, "for bytes and seconds that make 5.00"),
+        (iperf3("udp"), ("end", "sum_sent", "packets"), 0.5, "packets as 0.5, which is no count"),
+        (iperf3("udp"), ("end", "streams"), [{}] * 2, "reported 2 of 1 streams"),
+    ],
+)  # fmt: skip
+def test_a_report_that_contradicts_itself_is_refused(tmp_path, report, path, value, words, server):
+    wrong = changed(report, *path, value=value)
+    if not server:
+        del wrong["server_output_json"]
+    with pytest.raises(UserError, match=re.escape(words)):
+        imported.read(written(tmp_path, wrong))
+
+
+def test_a_number_of_bytes_takes_time(tmp_path):
+    report = changed(TCP, "start", "test_start", "duration", value=0)
+    report["end"]["sum_sent"]["seconds"] = 0
+    with pytest.raises(UserError, match="iperf3 sent for 0 s"):
+        imported.read(written(tmp_path, report))
 
 
 @pytest.mark.parametrize(
