@@ -21,7 +21,7 @@ from pathlib import Path
 from overlaylab import imported_flent, imported_iperf3, imported_other
 from overlaylab.accelerators import ACCELERATORS
 from overlaylab.errors import UserError
-from overlaylab.imported_base import Measured
+from overlaylab.imported_base import Measured, words
 from overlaylab.model import HOST, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.parsers import ParseError, checked, no_json
 from overlaylab.store import Store
@@ -56,7 +56,7 @@ def variant(overlay: str | None, encrypted: bool) -> Variant:
     name, _, mode = (overlay or UNKNOWN).partition("/")
     if not re.fullmatch(NAME, name) or (mode and not re.fullmatch(NAME, mode)) or (name == HOST and mode):
         raise UserError(
-            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=overlay,
+            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=words(overlay),
             fix="./task lab:all DRY_RUN=1 MODES=all prints all names.",
         )  # fmt: skip
     return Variant(name, mode or None, encrypted)
@@ -67,7 +67,7 @@ def accelerator(name: str | None) -> str:
     if name not in ACCELERATORS:
         raise UserError(
             "ACCELERATOR", "must say how the CPUs of the hosts that were measured ran, because no file says it",
-            seen=name or None,
+            seen=words(name),
             fix="ACCELERATOR=bare is the hosts' own CPUs, kvm VMs that use them, tcg emulated ones, shared-kernel"
             " containers on one machine.",
         )  # fmt: skip
@@ -215,7 +215,7 @@ def _run(file: File, about: About) -> tuple[RunRecord, list[tuple[PlannedTrial, 
         cluster="imported",
         provider="imported",
         accelerator=about.accelerator,
-        machine=about.machine or measured.machine or UNKNOWN,
+        machine=words(about.machine) or measured.machine or UNKNOWN,
         image=None,
         profile=UNKNOWN,
         profile_digest="",

@@ -12,6 +12,8 @@ from overlaylab.parsers import ParseError
 
 LATEST = 4102444800
 """2100, in s since 1970."""
+LONGEST_TEXT = 200
+"""Characters: a text stands in the head of every table."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,17 @@ def number(value: object, where: str) -> float:
     if not math.isfinite(found):
         raise ParseError(f"{where} is no finite number")
     return found
+
+
+def words(value: object) -> str | None:
+    """A text as it may be shown: printable, in one line, and not endless. None for an empty one, or what is none."""
+    if not isinstance(value, str):
+        return None
+    beginning = " ".join(value[: 4 * LONGEST_TEXT].split())
+    plain = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in beginning)
+    if len(plain) > LONGEST_TEXT:
+        plain = f"{plain[: LONGEST_TEXT - 1]}…"
+    return plain or None
 
 
 def moment(seconds: float, where: str) -> datetime:

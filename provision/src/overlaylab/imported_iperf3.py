@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, stamp
+from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, stamp, words
 from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError, count, iperf3
 
@@ -16,7 +16,7 @@ MOST_STREAMS = 128
 def read(report: JSON) -> Measured:
     """Raises ParseError."""
     if "error" in report:
-        raise ParseError(f"iperf3 ended with an error: {report['error']}")
+        raise ParseError(f"iperf3 ended with an error: {words(str(report['error']))}")
     start = member(report, "start", dict, "iperf3's report")
     if "connecting_to" not in start:
         raise ParseError("it is the report of an iperf3 server, not of a client")
@@ -41,10 +41,9 @@ def read(report: JSON) -> Measured:
         number(sample.value, f"iperf3's {sample.metric}")
     timestamp = member(start, "timestamp", dict, "iperf3's start")
     seconds = number(timestamp.get("timesecs"), "iperf3's timesecs")
-    version = start.get("version")
     return Measured(
         tool="iperf3",
-        tool_version=version if isinstance(version, str) else None,
+        tool_version=words(start.get("version")),
         started_at=stamp(moment(seconds, "iperf3's timesecs")),
         machine=_machine(start.get("system_info")),
         trials=(
@@ -64,7 +63,7 @@ def _parameters(test: JSON) -> dict:
     """As the benchmark iperf3 names them: times in s, sizes in bytes, rates in bit/s of all streams together."""
     protocol = str(test.get("protocol")).lower()
     if protocol not in ("tcp", "udp"):
-        raise ParseError(f"iperf3's protocol is {test.get('protocol')}, not TCP or UDP")
+        raise ParseError(f"iperf3's protocol is {words(str(test.get('protocol')))}, not TCP or UDP")
     streams = count("iperf3", "num_streams", test.get("num_streams"))
     if not 1 <= streams <= MOST_STREAMS:
         raise ParseError(f"iperf3's num_streams is {streams}, not 1 to {MOST_STREAMS}")
@@ -138,5 +137,5 @@ def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sampl
 
 def _machine(info: object) -> str | None:
     """uname without the second word, which is the machine's name."""
-    words = info.split() if isinstance(info, str) else []
-    return " ".join(words[:1] + words[2:]) or None
+    said = info.split() if isinstance(info, str) else []
+    return words(" ".join(said[:1] + said[2:]))

@@ -88,11 +88,26 @@ def store(tmp_path):
         (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
         (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
         (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
-        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "times are none since 1970"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "first time is no time from 1970 to 2100"),
         (
             changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value="yesterday"),
             "TIME is no time in ISO 8601",
         ),
+        *(
+            (changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value=time), "no time from 1970 to 2100")
+            for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31T23:59:59Z")
+        ),
+        (changed(FLENT, "metadata", "FAILED_RUNNERS", value=3), "flent says that programs of its test failed: 3"),
+        *(
+            (changed(FLENT, "metadata", "TOTAL_LENGTH", value=length), f"is {length:g} s, not 1 to 1e+07")
+            for length in (-1, 0, 0.2, 1e300)
+        ),
+        (changed(FLENT, "x_values", value=[0.0, 0.4, 0.2]), "flent's x values go backwards"),
+        (changed(FLENT, "x_values", value=[0.0, 0.2, 1e300]), "go on to 1e+300 s, in a test of 20 s"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", 1, "t", value=1812427980), "go on to 1e+08 s, in a"),
+        (changed(TCP, "error", value="e" * 5000), "with an error: " + "e" * 199 + "…)"),
+        (changed(TCP, "start", "test_start", "protocol", value="p" * 5000), "is " + "p" * 199 + "…, not TCP"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "it has a number of more than 4300 digits)"),
         (changed(FLENT, "metadata", "NAME", value="\ud800"), "text that is no Unicode"),
     ],
 )  # fmt: skip
