@@ -83,6 +83,15 @@ def moment(seconds: float, where: str) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
+def seconds(text: object, where: str) -> float:
+    """A time in ISO 8601, without a zone in UTC, in s since 1970. Raises ParseError."""
+    try:
+        when = datetime.fromisoformat(text)  # type: ignore[arg-type]
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        raise ParseError(f"{where} is no time in ISO 8601") from None
+
+
 def stamp(moment: datetime) -> str:
     """UTC in ISO 8601 with milliseconds; a moment without a zone is UTC."""
     known = moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -12,10 +12,9 @@ import itertools
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from statistics import median
 
-from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, stamp, words
+from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, seconds, stamp, words
 from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError
 
@@ -50,7 +49,11 @@ def read(report: JSON) -> Measured:
     test = _name(member(meta, "NAME", str, "flent's metadata"))
     raw = _raw(report, meta, version)
     zero = _first(raw)
-    started = _time(meta.get("TIME")) if zero is None else moment(zero, "flent's first time")
+    started = (
+        moment(seconds(meta.get("TIME"), "flent's TIME"), "flent's TIME")
+        if zero is None
+        else moment(zero, "flent's first time")
+    )
     length = _length(meta)
     x_values = [number(x, "an x value") for x in member(report, "x_values", list, "flent's file")]
     _check_times(x_values, length)
@@ -207,12 +210,3 @@ def _length(meta: JSON) -> float | None:
     if not 1 <= length <= LONGEST:
         raise ParseError(f"flent's TOTAL_LENGTH is {length:g} s, not 1 to {LONGEST:g}")
     return length
-
-
-def _time(value: object) -> datetime:
-    try:
-        when = datetime.fromisoformat(value)  # type: ignore[arg-type]
-        seconds = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        raise ParseError("flent's TIME is no time in ISO 8601") from None
-    return moment(seconds, "flent's TIME")

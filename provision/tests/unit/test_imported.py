@@ -311,7 +311,7 @@ def test_the_command_says_what_became_of_each_file(tmp_path, monkeypatch):
     with Store.open(tmp_path / "results" / "lab.sqlite") as store:
         first, second = (row[0] for row in store.db.execute("SELECT run_id FROM _run ORDER BY rowid"))
     assert said == [
-        f"x.flent: run {first}, 4 benchmarks; 4 series left out, which are computed or have no metric here",
+        f"x.flent: run {first}, 4 benchmarks; 4 series or values left out, which are computed or have no metric here",
         f"3.12-tcp.out: run {second}, 1 benchmark",
     ]
     with Store.open(tmp_path / "results" / "lab.sqlite") as store:

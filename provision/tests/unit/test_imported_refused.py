@@ -46,9 +46,6 @@ def store(tmp_path):
         (b'{"a": 1,\n"b": -nan}', "it has '-nan}' in line 2, which is no JSON"),
         (b"<!DOCTYPE html>\n<html>", "it begins with '<!DOCTYPE html>', which is HTML or XML"),
         (b"warning: old kernel\n{}", "it begins with 'warning: old kernel', which is no JSON"),
-        (b'{"metric": "x", "value": 1, "unit": "", "timestamp": 1, "test": "t"}\n{}', "it is PerfKit Benchmarker's"),
-        (b'[{"driver": "netperf", "profile": "p", "throughput": 1, "tputMetric": "Mb/s"}]', "it is k8s-netperf's"),
-        (b'{"metadata": {}, "data": {"pod2pod": {"tcp": {"bandwidth": 1}}}}', "it is knb's summary"),
         *((path.read_bytes(), f"it is the text of {name}") for name, path in TEXTS.items()),
         (json.dumps({"k" * 5000: 1}).encode(), "the keys '" + "k" * 40 + "')"),
         (b"[1]", "its JSON is no object"),
@@ -115,9 +112,7 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
     path = written(tmp_path, content)
     with pytest.raises(UserError) as refused:
         imported.read(path)
-    assert f"FILE {path}: must be a whole JSON report of an iperf3 client, or a flent data file" in str(
-        refused.value
-    )
+    assert f"FILE {path}: must be a whole file of an iperf3 client (JSON), flent, knb" in str(refused.value)
     assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
 
 
@@ -199,7 +194,16 @@ def leaves(value, path=()):
             yield from leaves(inner, (*path, name))
 
 
-@pytest.mark.parametrize("report", [TCP, iperf3("udp"), FLENT], ids=["tcp", "udp", "flent"])
+KNB = json.loads((FIXTURES / "knb/1.5.0-all.json").read_text())
+K8S = json.loads((FIXTURES / "k8s-netperf/0.1.32-several.json").read_text())[4]
+PKB = json.loads((FIXTURES / "perfkitbenchmarker/1.12.0-several.json").read_text().partition("\n")[0])
+
+
+@pytest.mark.parametrize(
+    "report",
+    [TCP, iperf3("udp"), FLENT, KNB, K8S, PKB],
+    ids=["tcp", "udp", "flent", "knb", "k8s-netperf", "pkb"],
+)
 def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, report):
     chance, taken = random.Random(21), 0
     paths = list(leaves(report))
