@@ -1,7 +1,7 @@
-"""Files of other programs as finished runs of origin ``imported``: iperf3's JSON report, flent's data files.
+"""Files of other programs as finished runs of origin ``imported``: FORMATS.
 
 A file becomes one run of one block. What the file does not say is not made up: the overlay is what the caller names,
-else ``unknown``; how the CPUs ran, the caller has to say. Readers are pure (``imported_iperf3``, ``imported_flent``)
+else ``unknown``; how the CPUs ran, the caller has to say. Readers are pure (``imported_<program>``)
 and raise ParseError.
 """
 
@@ -18,16 +18,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlaylab import imported_flent, imported_iperf3, imported_other
+from overlaylab import (
+    imported_flent,
+    imported_iperf3,
+    imported_k8s_netperf,
+    imported_knb,
+    imported_other,
+    imported_pkb,
+)
 from overlaylab.accelerators import ACCELERATORS
 from overlaylab.errors import UserError
-from overlaylab.imported_base import Measured
+from overlaylab.imported_base import Measured, words
 from overlaylab.model import HOST, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.parsers import ParseError, checked, no_json
 from overlaylab.store import Store
 
 LARGEST = 256 * 1024 * 1024
 """Bytes of one file, unpacked: a gzip file of a few kB may unpack to anything."""
+FORMATS = "an iperf3 client (JSON), flent, knb (JSON), k8s-netperf (JSON) or PerfKit Benchmarker (JSON lines)"
 CLIENT, SERVER = "client", "server"
 UNKNOWN = "unknown"
 NAME = "[a-z0-9][a-z0-9-]{0,40}"
@@ -56,7 +64,7 @@ def variant(overlay: str | None, encrypted: bool) -> Variant:
     name, _, mode = (overlay or UNKNOWN).partition("/")
     if not re.fullmatch(NAME, name) or (mode and not re.fullmatch(NAME, mode)) or (name == HOST and mode):
         raise UserError(
-            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=overlay,
+            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=words(overlay),
             fix="./task lab:all DRY_RUN=1 MODES=all prints all names.",
         )  # fmt: skip
     return Variant(name, mode or None, encrypted)
@@ -67,7 +75,7 @@ def accelerator(name: str | None) -> str:
     if name not in ACCELERATORS:
         raise UserError(
             "ACCELERATOR", "must say how the CPUs of the hosts that were measured ran, because no file says it",
-            seen=name or None,
+            seen=words(name),
             fix="ACCELERATOR=bare is the hosts' own CPUs, kvm VMs that use them, tcg emulated ones, shared-kernel"
             " containers on one machine.",
         )  # fmt: skip
@@ -83,9 +91,7 @@ def read(path: Path) -> File:
     except OSError as error:
         raise _refused(path, "must be a file that can be read", error.strerror or str(error)) from None
     except ParseError as error:
-        raise _refused(
-            path, "must be a whole JSON report of an iperf3 client, or a flent data file", error
-        ) from None
+        raise _refused(path, f"must be a whole file of {FORMATS}", error) from None
     return File(path, hashlib.sha256(packed).hexdigest(), measured)
 
 
@@ -132,25 +138,41 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _measured(content: bytes) -> Measured:
     text = _text(content)
-    try:
-        report = json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
-    except (ValueError, RecursionError) as error:
-        if other := imported_other.of_text(text):
-            raise ParseError(f"it is {other}") from None
-        raise ParseError(f"it {no_json(text, error)}") from None
-    if other := imported_other.of_json(report):
-        raise ParseError(f"it is {other}")
-    if not isinstance(report, dict):
+    report = _parsed(text)
+    rows = report if isinstance(report, list) else [report]
+    if not rows or not all(isinstance(row, dict) for row in rows):
         raise ParseError("its JSON is no object")
     try:
         json.dumps(report, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise ParseError("it has text that is no Unicode") from None
-    for reader in (imported_flent, imported_iperf3):
-        if report.keys() >= reader.KEYS:
+    for reader in (imported_pkb, imported_k8s_netperf):
+        if all(row.keys() >= reader.KEYS for row in rows):
+            return _checked(reader.read(rows))
+    for reader in (imported_flent, imported_iperf3, imported_knb):
+        if len(rows) == 1 and report is rows[0] and report.keys() >= reader.KEYS:
             return _checked(reader.read(report))
-    keys = ", ".join(repr(key[:40]) for key in list(report)[:5])
+    keys = ", ".join(repr(key[:40]) for key in list(rows[0])[:5])
     raise ParseError(f"its JSON has the keys {keys or 'of no report'}")
+
+
+def _parsed(text: str) -> object:
+    """One JSON value, or a list of those that stand one a line. Raises ParseError."""
+    try:
+        return _loads(text)
+    except (ValueError, RecursionError) as error:
+        if len(lines := [line for line in text.split("\n") if line.strip()]) > 1:
+            try:
+                return [_loads(line) for line in lines]
+            except (ValueError, RecursionError):
+                pass
+        if other := imported_other.of_text(text):
+            raise ParseError(f"it is {other}") from None
+        raise ParseError(f"it {no_json(text, error)}") from None
+
+
+def _loads(text: str) -> object:
+    return json.loads(text, parse_constant=_no_number, object_pairs_hook=_once)
 
 
 def _text(content: bytes) -> str:
@@ -215,7 +237,7 @@ def _run(file: File, about: About) -> tuple[RunRecord, list[tuple[PlannedTrial, 
         cluster="imported",
         provider="imported",
         accelerator=about.accelerator,
-        machine=about.machine or measured.machine or UNKNOWN,
+        machine=words(about.machine) or measured.machine or UNKNOWN,
         image=None,
         profile=UNKNOWN,
         profile_digest="",

@@ -10,6 +10,11 @@ from datetime import UTC, datetime
 from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError
 
+LATEST = 4102444800
+"""2100, in s since 1970."""
+LONGEST_TEXT = 200
+"""Characters: a text stands in the head of every table."""
+
 
 @dataclass(frozen=True)
 class MeasuredTrial:
@@ -58,6 +63,33 @@ def number(value: object, where: str) -> float:
     if not math.isfinite(found):
         raise ParseError(f"{where} is no finite number")
     return found
+
+
+def words(value: object) -> str | None:
+    """A text as it may be shown: printable, in one line, and not endless. None for an empty one, or what is none."""
+    if not isinstance(value, str):
+        return None
+    beginning = " ".join(value[: 4 * LONGEST_TEXT].split())
+    plain = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in beginning)
+    if len(plain) > LONGEST_TEXT:
+        plain = f"{plain[: LONGEST_TEXT - 1]}…"
+    return plain or None
+
+
+def moment(seconds: float, where: str) -> datetime:
+    """The time so many seconds after 1970, until 2100. A machine without a clock begins in 1970. Raises ParseError."""
+    if not 0 <= seconds < LATEST:
+        raise ParseError(f"{where} is no time from 1970 to 2100")
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def seconds(text: object, where: str) -> float:
+    """A time in ISO 8601, without a zone in UTC, in s since 1970. Raises ParseError."""
+    try:
+        when = datetime.fromisoformat(text)  # type: ignore[arg-type]
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        raise ParseError(f"{where} is no time in ISO 8601") from None
 
 
 def stamp(moment: datetime) -> str:

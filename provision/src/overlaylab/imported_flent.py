@@ -8,13 +8,13 @@ upload's rate is the sender's; ``counted`` in the parameters says so.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from statistics import median
 
-from overlaylab.imported_base import Measured, MeasuredTrial, member, number, stamp
+from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, seconds, stamp, words
 from overlaylab.model import JSON, Sample
 from overlaylab.parsers import ParseError
 
@@ -22,6 +22,9 @@ KEYS = {"x_values", "results", "metadata"}
 NEWEST = 4
 RATES = {"Mbits/s": 1e6, "bits/s": 1.0}
 """What flent calls its units, in bit/s."""
+FAINT = 0.1
+"""Transactions per second, which netperf prints with two decimals: fewer have one digit, and are what a lost datagram
+left of a test, not a round trip."""
 COMPUTED = re.compile(r".*[ :](avg|sum|totals?|fairness|median|mean|max|min)")
 COMPUTING = {"AverageRunner", "SmoothAverageRunner", "SumRunner", "DiffMinRunner", "FairnessRunner"}
 """What flent says of such a series since format 3 (its runners.py)."""
@@ -30,7 +33,9 @@ UNCONVERTED = 4
 """Before it, the single values of netperf's request-response series are transactions per second, not ms."""
 APART = 0.1
 """How far the medians of the single values and of those at flent's steps may be apart. In ten of flent's own test files
-they are at most 0.018 apart; their means are up to 30-fold, as one stall outweighs all."""
+they are at most 0.018 apart; their means are up to 1.5-fold, and may be more: one stall outweighs all."""
+LONGEST = 1e7
+"""s: four months, longer than any test."""
 
 
 def read(report: JSON) -> Measured:
@@ -39,16 +44,23 @@ def read(report: JSON) -> Measured:
     if not isinstance(version, int) or not 1 <= version <= NEWEST:
         raise ParseError(f"flent's format {version!r} is none of 1 to {NEWEST}")
     meta = member(report, "metadata", dict, "flent's file")
+    if failed := meta.get("FAILED_RUNNERS"):
+        raise ParseError(f"flent says that programs of its test failed: {words(str(failed))}")
     test = _name(member(meta, "NAME", str, "flent's metadata"))
-    raw = report.get("raw_values")
-    raw = raw if isinstance(raw, dict) else {}
+    raw = _raw(report, meta, version)
     zero = _first(raw)
-    started = _time(meta.get("TIME")) if zero is None else datetime.fromtimestamp(zero, UTC)
+    started = (
+        moment(seconds(meta.get("TIME"), "flent's TIME"), "flent's TIME")
+        if zero is None
+        else moment(zero, "flent's first time")
+    )
+    length = _length(meta)
     x_values = [number(x, "an x value") for x in member(report, "x_values", list, "flent's file")]
+    _check_times(x_values, length)
     about_series = meta.get("SERIES_META")
     trials, left_out = [], []
     for name, values in member(report, "results", dict, "flent's file").items():
-        _name(name)
+        shown = _name(name)
         if not isinstance(values, list) or len(values) != len(x_values):
             raise ParseError(f"flent's series {name!r} has not one value for each x value")
         own = about_series.get(name) if isinstance(about_series, dict) else None
@@ -56,47 +68,59 @@ def read(report: JSON) -> Measured:
         singles = raw.get(name)
         if version < UNCONVERTED and "UDP" in name:
             singles = _in_ms(name, singles)
+        _check_times(sorted(x for x, _ in _single(name, singles, zero)), length)
         computed = COMPUTED.fullmatch(name) or own.get("RUNNER") in COMPUTING
         samples = () if computed else tuple(_samples(name, values, x_values, own, singles, zero))
         if not samples:
             left_out.append(name)
             continue
         download = "download" in name.lower()
-        parameters = {"test": test, "series": name}
+        parameters = {"test": test, "series": shown}
         if samples[0].metric == "goodput":
             parameters["counted"] = "receiver" if download else "sender"
         trials.append(
             MeasuredTrial(
-                benchmark=f"{test} {name}",
+                benchmark=f"{test} {shown}",
                 parameters=parameters,
                 direction="server-to-client" if download else "client-to-server",
-                duration=_length(meta),
+                duration=length,
                 raw=json.dumps({"x_values": x_values, "values": values, "raw_values": singles, "meta": own}),
                 samples=samples,
             )
         )
     if not trials:
         raise ParseError("flent's file has no measured series with a rate or an RTT in a known unit")
-    words = {name: meta.get(name) for name in ("TITLE", "NOTE", "IP_VERSION")}
-    kernel = [meta.get(name) for name in ("KERNEL_NAME", "KERNEL_RELEASE")]
-    flent = meta.get("FLENT_VERSION", meta.get("NETPERF_WRAPPER_VERSION"))
+    kernel = [words(meta.get(name)) for name in ("KERNEL_NAME", "KERNEL_RELEASE")]
+    about = {name: words(str(meta[name])) for name in ("TITLE", "NOTE", "IP_VERSION") if meta.get(name)}
     return Measured(
         tool="flent",
-        tool_version=flent if isinstance(flent, str) else None,
+        tool_version=words(meta.get("FLENT_VERSION", meta.get("NETPERF_WRAPPER_VERSION"))),
         started_at=stamp(started),
-        machine=" ".join(word for word in kernel if isinstance(word, str)) or None,
+        machine=" ".join(filter(None, kernel)) or None,
         trials=tuple(trials),
-        about={
-            name.lower(): value for name, value in words.items() if isinstance(value, str | int) and value
-        },
+        about={name.lower(): said for name, said in about.items() if said},
         left_out=tuple(left_out),
     )
 
 
+def _raw(report: JSON, meta: JSON, version: int) -> JSON:
+    """The single values by series. Format 1 has them, if at all, beside what it says of a series."""
+    raw = report.get("raw_values")
+    about = meta.get("SERIES_META")
+    if version == 1 and raw is None and isinstance(about, dict):
+        return {
+            name: own["RAW_VALUES"]
+            for name, own in about.items()
+            if isinstance(own, dict) and "RAW_VALUES" in own
+        }
+    return raw if isinstance(raw, dict) else {}
+
+
 def _name(name: str) -> str:
+    """As it may be shown. Raises ParseError."""
     if len(name) > LONGEST_NAME:
         raise ParseError(f"flent's file has a name of {len(name)} characters: {name[:40]!r}…")
-    return name
+    return words(name) or "unnamed"
 
 
 def _samples(
@@ -117,13 +141,15 @@ def _samples(
 
 
 def _in_ms(name: str, singles: object) -> object:
-    """Transactions per second, which have a duration, as the mean RTT of these transactions; none in it: no value."""
+    """Transactions per second, which have a duration, as the mean RTT of these transactions; FAINT: no value."""
     if not isinstance(singles, list):
         return singles
     rates = [one for one in singles if isinstance(one, dict) and "dur" in one and one.get("val") is not None]
     values = {id(one): number(one["val"], name) for one in rates}
     return [
-        {**one, "val": 1000 / values[id(one)] if values[id(one)] else None} if id(one) in values else one
+        {**one, "val": 1000 / values[id(one)] if values[id(one)] >= FAINT else None}
+        if id(one) in values
+        else one
         for one in singles
     ]
 
@@ -164,20 +190,23 @@ def _first(raw: JSON) -> float | None:
         for one in singles
         if isinstance(one, dict) and "t" in one
     )
-    first = min(times, default=None)
-    if first is not None and not 0 <= first < 1e11:
-        raise ParseError("flent's times are none since 1970")
-    return first
+    return min(times, default=None)
+
+
+def _check_times(times: list[float], length: float | None) -> None:
+    """Seconds from the start that go backwards, or on after ten times the test's length, as flent warns of."""
+    if any(late < early for early, late in itertools.pairwise(times)):
+        raise ParseError("flent's x values go backwards")
+    most = LONGEST if length is None else 10 * length + 10
+    if times and times[-1] > most:
+        raise ParseError(f"flent's values go on to {times[-1]:g} s, in a test of {length or LONGEST:g} s")
 
 
 def _length(meta: JSON) -> float | None:
-    """Seconds; None where the file does not say."""
-    length = meta.get("TOTAL_LENGTH")
-    return None if length is None else number(length, "flent's TOTAL_LENGTH")
-
-
-def _time(value: object) -> datetime:
-    try:
-        return datetime.fromisoformat(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ParseError("flent's TIME is no time in ISO 8601") from None
+    """Seconds, from 1 to LONGEST; None where the file does not say."""
+    if meta.get("TOTAL_LENGTH") is None:
+        return None
+    length = number(meta["TOTAL_LENGTH"], "flent's TOTAL_LENGTH")
+    if not 1 <= length <= LONGEST:
+        raise ParseError(f"flent's TOTAL_LENGTH is {length:g} s, not 1 to {LONGEST:g}")
+    return length

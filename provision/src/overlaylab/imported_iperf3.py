@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 
-from overlaylab.imported_base import Measured, MeasuredTrial, member, number, stamp
+from overlaylab.imported_base import Measured, MeasuredTrial, member, moment, number, stamp, words
 from overlaylab.model import JSON, Sample
-from overlaylab.parsers import ParseError, iperf3
+from overlaylab.parsers import ParseError, count, iperf3
 
 KEYS = {"start", "intervals", "end"}
+MOST_STREAMS = 128
+"""iperf3's MAX_STREAMS."""
 
 
 def read(report: JSON) -> Measured:
     """Raises ParseError."""
     if "error" in report:
-        raise ParseError(f"iperf3 ended with an error: {report['error']}")
+        raise ParseError(f"iperf3 ended with an error: {words(str(report['error']))}")
     start = member(report, "start", dict, "iperf3's report")
     if "connecting_to" not in start:
         raise ParseError("it is the report of an iperf3 server, not of a client")
@@ -40,15 +41,10 @@ def read(report: JSON) -> Measured:
         number(sample.value, f"iperf3's {sample.metric}")
     timestamp = member(start, "timestamp", dict, "iperf3's start")
     seconds = number(timestamp.get("timesecs"), "iperf3's timesecs")
-    try:
-        started_at = stamp(datetime.fromtimestamp(seconds, UTC))
-    except (OverflowError, ValueError, OSError):
-        raise ParseError("iperf3's timesecs is no time") from None
-    version = start.get("version")
     return Measured(
         tool="iperf3",
-        tool_version=version if isinstance(version, str) else None,
-        started_at=started_at,
+        tool_version=words(start.get("version")),
+        started_at=stamp(moment(seconds, "iperf3's timesecs")),
         machine=_machine(start.get("system_info")),
         trials=(
             MeasuredTrial(
@@ -67,20 +63,23 @@ def _parameters(test: JSON) -> dict:
     """As the benchmark iperf3 names them: times in s, sizes in bytes, rates in bit/s of all streams together."""
     protocol = str(test.get("protocol")).lower()
     if protocol not in ("tcp", "udp"):
-        raise ParseError(f"iperf3's protocol is {test.get('protocol')}, not TCP or UDP")
-    streams = number(test.get("num_streams"), "iperf3's num_streams")
-    if streams != int(streams) or streams < 1:
-        raise ParseError("iperf3's num_streams is no count")
+        raise ParseError(f"iperf3's protocol is {words(str(test.get('protocol')))}, not TCP or UDP")
+    streams = count("iperf3", "num_streams", test.get("num_streams"))
+    if not 1 <= streams <= MOST_STREAMS:
+        raise ParseError(f"iperf3's num_streams is {streams}, not 1 to {MOST_STREAMS}")
+    block = count("iperf3", "blksize", test.get("blksize"))
+    if block < 1:
+        raise ParseError(f"iperf3's blksize is {block}")
     found: dict = {
         "protocol": protocol,
-        "streams": int(streams),
+        "streams": streams,
         "duration": number(test.get("duration"), "iperf3's duration"),
-        "omit": number(test.get("omit", 0), "iperf3's omit"),
+        "omit": count("iperf3", "omit", test.get("omit", 0)),
+        "length" if protocol == "tcp" else "datagram": block,
     }
-    found["length" if protocol == "tcp" else "datagram"] = number(test.get("blksize"), "iperf3's blksize")
     offered = test.get("target_bitrate")
     if offered:
-        found["offered"] = number(offered, "iperf3's target_bitrate") * streams
+        found["offered"] = count("iperf3", "target_bitrate", offered) * streams
     return found
 
 
@@ -92,7 +91,10 @@ def _both_ways(report: JSON) -> bool:
 
 def _seconds_sent(report: JSON) -> float:
     sent = member(member(report, "end", dict, "iperf3's report"), "sum_sent", dict, "iperf3's end")
-    return number(sent.get("seconds"), "iperf3's seconds of sending")
+    seconds = number(sent.get("seconds"), "iperf3's seconds of sending")
+    if seconds <= 0:
+        raise ParseError(f"iperf3 sent for {seconds:g} s")
+    return seconds
 
 
 def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sample]:
@@ -107,22 +109,22 @@ def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sampl
     received = member(end, "sum_received", dict, "iperf3's end")
     if number(received.get("bytes"), "iperf3's received bytes") <= 0:
         raise ParseError("no byte arrived at the receiver")
-    samples = [Sample("goodput", number(received.get("bits_per_second"), "iperf3's goodput"))]
+    samples = [Sample("goodput", iperf3.rate(received))]
     if reverse:
         samples += iperf3.rates(report, parameters["omit"])
     sent = member(end, "sum_sent", dict, "iperf3's end")
-    iperf3.check_totals(received, sent, parameters["duration"])
+    iperf3.check_streams(report, parameters["streams"])
+    iperf3.check_totals(received, sent, parameters)
     if parameters["protocol"] == "tcp":
         if "retransmits" in sent:  # not where the sender's kernel does not count them
-            samples.append(Sample("retransmits", number(sent["retransmits"], "iperf3's retransmits")))
+            samples.append(Sample("retransmits", count("iperf3", "retransmits", sent["retransmits"])))
         return samples
-    packets = number(sent.get("packets"), "iperf3's datagrams")
     samples += [
-        Sample("offered", number(sent.get("bits_per_second"), "iperf3's offered rate")),
-        Sample("datagrams", packets),
+        Sample("offered", iperf3.rate(sent)),
+        Sample("datagrams", count("iperf3", "packets", sent.get("packets"))),
     ]
     if parameters["omit"] == 0:
-        counted = number(received.get("packets"), "iperf3's counted datagrams")
+        counted = count("iperf3", "packets", received.get("packets"))
         lost = number(received.get("lost_packets"), "iperf3's lost datagrams")
         if counted <= 0 or not 0 <= lost <= counted:
             raise ParseError("iperf3's count of lost datagrams cannot be")
@@ -135,5 +137,5 @@ def _without_server(report: JSON, parameters: JSON, reverse: bool) -> list[Sampl
 
 def _machine(info: object) -> str | None:
     """uname without the second word, which is the machine's name."""
-    words = info.split() if isinstance(info, str) else []
-    return " ".join(words[:1] + words[2:]) or None
+    said = info.split() if isinstance(info, str) else []
+    return words(" ".join(said[:1] + said[2:]))

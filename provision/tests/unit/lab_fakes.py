@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -98,14 +99,16 @@ class FakeNodes(Mapping[str, FakeNode]):
 # -- what tools print -------------------------------------------------------------------------------
 
 
-def ping(rtts: Iterable[float]) -> str:
-    """`ping -n -D` with these round-trip times, in s."""
+def ping(rtts: Iterable[float], script: str = "") -> str:
+    """`ping -n -D` with these round-trip times, in s; where `script` asks for more pings, these are lost."""
     rtts = list(rtts)
+    asked = re.search(r"ping .*-c (\d+)", script)
+    sent = max(len(rtts), int(asked[1]) if asked else 0)
     lines = [
         f"[{1795181239 + n * 0.01:.6f}] 64 bytes from 192.168.77.12: icmp_seq={n} ttl=64 time={rtt * 1e3:.3f} ms"
         for n, rtt in enumerate(rtts, 1)
     ]
-    end = f"{len(rtts)} packets transmitted, {len(rtts)} received, 0% packet loss, time 10ms"
+    end = f"{sent} packets transmitted, {len(rtts)} received, 0% packet loss, time 10ms"
     return "\n".join(["PING", *lines, "", end, ""])
 
 
@@ -119,10 +122,13 @@ def iperf3(bits_per_second: float) -> str:
 
 
 def qperf(latency_ns: int = 395_000) -> str:
-    """A recorded result of qperf tcp_lat with another latency."""
+    """A recorded result of qperf tcp_lat with another latency, of 2 s."""
     text = (FIXTURES / "qperf" / "0.4.11-tcp_lat.out").read_text()
+    other = {"latency": f"{latency_ns:,} ns"} | dict.fromkeys(
+        ("loc_send_msgs", "rem_recv_msgs"), str(round(1e9 / latency_ns))
+    )
     lines = [
-        f"    latency  =  {latency_ns:,} ns" if line.split()[:1] == ["latency"] else line
+        f"    {name}  =  {other[name]}" if (name := line.partition("=")[0].strip()) in other else line
         for line in text.splitlines()
     ]
     return "\n".join(lines) + "\n"

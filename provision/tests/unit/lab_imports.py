@@ -65,6 +65,23 @@ def changed(report, *path, value):
     return copy
 
 
+def older(version):
+    """FLENT as earlier versions of flent wrote it, by what its resultset.py converts on loading (unserialise_compat)."""
+    old = changed(FLENT, "version", value=version)
+    meta = old["metadata"]
+    # Until format 4 netperf's request-response series hold transactions per second, here two values of 0.2 s.
+    singles = [{"t": 1712427980.2 + 0.2 * n, "dur": 0.2, "val": 1000 / ms} for n, ms in enumerate((3.0, 2.5))]
+    old["raw_values"]["Ping (ms) UDP"] = singles
+    if version < 3:  # a local time without a zone, and no RUNNER
+        meta["TIME"] = "2024-04-06T20:26:19.506230"
+    if version == 1:
+        del old["version"]
+        meta["NETPERF_WRAPPER_VERSION"] = meta.pop("FLENT_VERSION")
+        for name, values in old.pop("raw_values").items():
+            meta["SERIES_META"][name]["RAW_VALUES"] = values
+    return old
+
+
 BARE = (Variant("unknown"), "bare")
 
 

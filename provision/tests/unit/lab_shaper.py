@@ -65,7 +65,7 @@ def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
     nodes = FakeNodes(inventory(*zones), {})
     found = Shaper(nodes, profile, machine=None, baseline={PAIR: BASELINE})
     nodes.answers |= {
-        PING: ping([BASELINE + 0.0005] * 200),
+        PING: lambda script: ping([BASELINE + 0.0005] * 200, script),
         IPERF3: iperf3(THEORY),
         COUNTERS: Counters(),
         "tc -batch": "changed\n",
@@ -95,10 +95,10 @@ class Network:
 
     def __call__(self, script: str) -> str:
         if "-c 15" in script:
-            return ping([self.loaded] * 15)
+            return ping([self.loaded] * 15, script)
         added = sum(map(self._delay, self.found.nodes.values()))
         self.delays.append(added)
-        return ping([rtt + added + (self.cost if added else 0.0) for rtt in self.bare])
+        return ping([rtt + added + (self.cost if added else 0.0) for rtt in self.bare], script)
 
     @staticmethod
     def _delay(node) -> float:

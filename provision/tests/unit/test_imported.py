@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lab_imports import BARE, FLENT, IPERF3, changed, iperf3, written
+from lab_imports import BARE, FLENT, IPERF3, changed, iperf3, older, written
 from rich.console import Console
 
 from overlaylab import imported, imported_iperf3, tiers
@@ -164,6 +164,26 @@ def test_transactions_per_second_of_older_formats_are_times(tmp_path):
         imported.read(written(tmp_path, old))
 
 
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_formats_hold_the_same_values(tmp_path, version):
+    now = imported.read(written(tmp_path, FLENT)).measured
+    old = imported.read(written(tmp_path, older(version))).measured
+    assert (old.started_at, old.tool_version, old.left_out) == (now.started_at, "2.1.1", now.left_out)
+    for was, is_ in zip(old.trials, now.trials, strict=True):
+        assert was.benchmark == is_.benchmark
+        assert [one.metric for one in was.samples] == [one.metric for one in is_.samples]
+        assert [one.t_start for one in was.samples] == pytest.approx([one.t_start for one in is_.samples])
+        assert [one.value for one in was.samples] == pytest.approx([one.value for one in is_.samples])
+
+
+def test_what_a_lost_datagram_left_of_a_test_is_no_round_trip(tmp_path):
+    """In flent's own test-rrul the last value is 0.01 transactions/s, of 142 s: it would be an RTT of 100 s."""
+    old = older(3)
+    old["raw_values"]["Ping (ms) UDP"].append({"t": 1712427999.0, "dur": 18.6, "val": 0.05})
+    trials = {one.benchmark: one for one in imported.read(written(tmp_path, old)).measured.trials}
+    assert [one.value for one in trials["rrul Ping (ms) UDP"].samples] == pytest.approx([0.003, 0.0025])
+
+
 @pytest.mark.parametrize(
     ("name", "about"),
     [("TCP upload fairness", {}), ("TCP upload total", {}), ("TCP upload all", {"RUNNER": "SumRunner"})],
@@ -186,6 +206,29 @@ def test_a_flent_file_that_was_recorded():
             for sample in trial.samples:
                 # Recorded over 20 Mbit/s with a queue of 20 ms; a sender fills its buffers faster.
                 assert 0 <= sample.value < (35e6 if sample.metric == "goodput" else 0.1)
+
+
+def test_texts_of_a_file_are_short_and_printable(tmp_path):
+    long = "x" * 500_000
+    report = changed(iperf3("tcp"), "start", "version", value=f"iperf\x1b[31m\u202e\n3 {long}")
+    report["start"]["system_info"] = f"Linux a-name {long}"
+    measured = imported.read(written(tmp_path, report)).measured
+    assert (
+        measured.tool_version.startswith("iperf\\x1b[31m\\u202e 3 xxx") and len(measured.tool_version) == 200
+    )
+    assert measured.machine.startswith("Linux xxx") and len(measured.machine) == 200
+    file = changed(FLENT, "metadata", "TITLE", value=long)
+    file["metadata"] |= {"FLENT_VERSION": long, "KERNEL_RELEASE": long, "NAME": "rrul\u202e"}
+    measured = imported.read(written(tmp_path, file)).measured
+    assert {len(text) for text in (measured.tool_version, measured.about["title"])} == {200}
+    assert len(measured.machine) < 250
+    assert measured.trials[0].benchmark == "rrul\\u202e TCP upload"
+
+
+def test_a_machine_of_the_caller_is_short(store):
+    file = imported.read(IPERF3 / "3.12-tcp.out")
+    (run_id,) = imported.store_all(store, [file], About(*BARE, "m" * 5000))
+    assert store.run(run_id).record.machine == "m" * 199 + "…"
 
 
 # -- stored, and kept apart -------------------------------------------------------------------------
@@ -268,7 +311,7 @@ def test_the_command_says_what_became_of_each_file(tmp_path, monkeypatch):
     with Store.open(tmp_path / "results" / "lab.sqlite") as store:
         first, second = (row[0] for row in store.db.execute("SELECT run_id FROM _run ORDER BY rowid"))
     assert said == [
-        f"x.flent: run {first}, 4 benchmarks; 4 series left out, which are computed or have no metric here",
+        f"x.flent: run {first}, 4 benchmarks; 4 series or values left out, which are computed or have no metric here",
         f"3.12-tcp.out: run {second}, 1 benchmark",
     ]
     with Store.open(tmp_path / "results" / "lab.sqlite") as store:

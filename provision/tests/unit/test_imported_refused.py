@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import re
 import sys
 from pathlib import Path
 
@@ -45,9 +46,6 @@ def store(tmp_path):
         (b'{"a": 1,\n"b": -nan}', "it has '-nan}' in line 2, which is no JSON"),
         (b"<!DOCTYPE html>\n<html>", "it begins with '<!DOCTYPE html>', which is HTML or XML"),
         (b"warning: old kernel\n{}", "it begins with 'warning: old kernel', which is no JSON"),
-        (b'{"metric": "x", "value": 1, "unit": "", "timestamp": 1, "test": "t"}\n{}', "it is PerfKit Benchmarker's"),
-        (b'[{"driver": "netperf", "profile": "p", "throughput": 1, "tputMetric": "Mb/s"}]', "it is k8s-netperf's"),
-        (b'{"metadata": {}, "data": {"pod2pod": {"tcp": {"bandwidth": 1}}}}', "it is knb's summary"),
         *((path.read_bytes(), f"it is the text of {name}") for name, path in TEXTS.items()),
         (json.dumps({"k" * 5000: 1}).encode(), "the keys '" + "k" * 40 + "')"),
         (b"[1]", "its JSON is no object"),
@@ -62,7 +60,7 @@ def store(tmp_path):
         (changed(TCP, "end", "sum_sent_bidir_reverse", value={}), "in both directions at once"),
         (b'{"start": {}, "end": {"sum_sent": 1, "sum_sent": 2}}', "has the key 'sum_sent' twice in one object"),
         (changed(TCP, "start", "test_start", "protocol", value="SCTP"), "iperf3's protocol is SCTP"),
-        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is no count"),
+        (changed(TCP, "start", "test_start", "num_streams", value=0), "num_streams is 0, not 1 to 128"),
         (changed(TCP, "start", "test_start", "duration", value=-5), "has a duration that cannot be"),
         (changed(TCP, "start", "timestamp", "timesecs", value=1e30), "timesecs is no time"),
         (changed(TCP, "start", "connecting_to", value=None), "report of an iperf3 server"),
@@ -72,7 +70,7 @@ def store(tmp_path):
         (changed(TCP, "end", "sum_received", "bits_per_second", value=-1), "a rate of -1 bit/s"),
         (changed(TCP, "end", "sum_received", "bytes", value=0), "no byte arrived"),
         (changed(TCP, "end", "sum_sent", "bytes", value=100), "bytes received of 100 that were sent"),
-        (changed(TCP, "end", "sum_sent", "retransmits", value=2**32 - 1), "retransmits as 4.29497e+09, which it"),
+        (changed(TCP, "end", "sum_sent", "retransmits", value=2**32 - 1), "4294967295 retransmits of 23978880 bytes that"),
         (changed(TCP, "start", "test_start", "duration", value=20), " s of 20"),
         (changed(FLENT, "version", value=5), "format 5 is none of 1 to 4"),
         (changed(FLENT, "version", value="4"), "format '4' is none of"),
@@ -87,11 +85,26 @@ def store(tmp_path):
         (changed(FLENT, "results", "TCP upload", value=[1, 10**400, 3]), "TCP upload is no finite number"),
         (changed(FLENT, "results", "TCP upload", value=[None] * 3) | {"results": {}}, "no measured series"),
         (changed(FLENT, "metadata", "SERIES_META", value=[]), "no measured series"),
-        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "times are none since 1970"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", value=[{"t": -5, "val": 1}]), "first time is no time from 1970 to 2100"),
         (
             changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value="yesterday"),
             "TIME is no time in ISO 8601",
         ),
+        *(
+            (changed(changed(FLENT, "raw_values", value={}), "metadata", "TIME", value=time), "no time from 1970 to 2100")
+            for time in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "1969-12-31T23:59:59Z")
+        ),
+        (changed(FLENT, "metadata", "FAILED_RUNNERS", value=3), "flent says that programs of its test failed: 3"),
+        *(
+            (changed(FLENT, "metadata", "TOTAL_LENGTH", value=length), f"is {length:g} s, not 1 to 1e+07")
+            for length in (-1, 0, 0.2, 1e300)
+        ),
+        (changed(FLENT, "x_values", value=[0.0, 0.4, 0.2]), "flent's x values go backwards"),
+        (changed(FLENT, "x_values", value=[0.0, 0.2, 1e300]), "go on to 1e+300 s, in a test of 20 s"),
+        (changed(FLENT, "raw_values", "Ping (ms) ICMP", 1, "t", value=1812427980), "go on to 1e+08 s, in a"),
+        (changed(TCP, "error", value="e" * 5000), "with an error: " + "e" * 199 + "…)"),
+        (changed(TCP, "start", "test_start", "protocol", value="p" * 5000), "is " + "p" * 199 + "…, not TCP"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "it has a number of more than 4300 digits)"),
         (changed(FLENT, "metadata", "NAME", value="\ud800"), "text that is no Unicode"),
     ],
 )  # fmt: skip
@@ -99,10 +112,46 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
     path = written(tmp_path, content)
     with pytest.raises(UserError) as refused:
         imported.read(path)
-    assert f"FILE {path}: must be a whole JSON report of an iperf3 client, or a flent data file" in str(
-        refused.value
-    )
+    assert f"FILE {path}: must be a whole file of an iperf3 client (JSON), flent, knb" in str(refused.value)
     assert words in str(refused.value) and "Nothing was imported" in str(refused.value)
+
+
+@pytest.mark.parametrize("server", [True, False], ids=["with-server", "alone"])
+@pytest.mark.parametrize(
+    ("report", "path", "value", "words"),
+    [
+        (TCP, ("end", "sum_received", "bits_per_second"), 2.384e9, "for bytes and seconds that make 9.53"),
+        (TCP, ("end", "sum_received", "seconds"), 200, "for bytes and seconds that make 955159"),
+        (TCP, ("end", "sum_sent", "retransmits"), 10**9, "1000000000 retransmits of 23978880 bytes"),
+        (TCP, ("end", "sum_sent", "retransmits"), 1.5, "retransmits as 1.5, which is no count"),
+        (TCP, ("end", "streams"), [], "reported 0 of 1 streams"),
+        (TCP, ("start", "test_start", "num_streams"), 99, "reported 1 of 99 streams"),
+        (TCP, ("start", "test_start", "num_streams"), 10**300, "which is no count"),
+        (TCP, ("start", "test_start", "num_streams"), 129, "num_streams is 129, not 1 to 128"),
+        (TCP, ("start", "test_start", "blksize"), 0, "blksize is 0"),
+        (TCP, ("start", "test_start", "blksize"), -1, "blksize as -1, which is no count"),
+        (TCP, ("start", "test_start", "omit"), -1, "omit as -1, which is no count"),
+        (TCP, ("start", "test_start", "target_bitrate"), -1, "target_bitrate as -1, which is no count"),
+        (TCP, ("start", "timestamp", "timesecs"), -5, "no time from 1970 to 2100"),
+        (TCP, ("start", "timestamp", "timesecs"), 2 * 10**11, "no time from 1970 to 2100"),
+        (iperf3("udp"), ("end", "sum_sent", "bits_per_second"), 1e13, "for bytes and seconds that make 5.00"),
+        (iperf3("udp"), ("end", "sum_sent", "packets"), 0.5, "packets as 0.5, which is no count"),
+        (iperf3("udp"), ("end", "streams"), [{}] * 2, "reported 2 of 1 streams"),
+    ],
+)  # fmt: skip
+def test_a_report_that_contradicts_itself_is_refused(tmp_path, report, path, value, words, server):
+    wrong = changed(report, *path, value=value)
+    if not server:
+        del wrong["server_output_json"]
+    with pytest.raises(UserError, match=re.escape(words)):
+        imported.read(written(tmp_path, wrong))
+
+
+def test_a_number_of_bytes_takes_time(tmp_path):
+    report = changed(TCP, "start", "test_start", "duration", value=0)
+    report["end"]["sum_sent"]["seconds"] = 0
+    with pytest.raises(UserError, match="iperf3 sent for 0 s"):
+        imported.read(written(tmp_path, report))
 
 
 @pytest.mark.parametrize(
@@ -145,7 +194,16 @@ def leaves(value, path=()):
             yield from leaves(inner, (*path, name))
 
 
-@pytest.mark.parametrize("report", [TCP, iperf3("udp"), FLENT], ids=["tcp", "udp", "flent"])
+KNB = json.loads((FIXTURES / "knb/1.5.0-all.json").read_text())
+K8S = json.loads((FIXTURES / "k8s-netperf/0.1.32-several.json").read_text())[4]
+PKB = json.loads((FIXTURES / "perfkitbenchmarker/1.12.0-several.json").read_text().partition("\n")[0])
+
+
+@pytest.mark.parametrize(
+    "report",
+    [TCP, iperf3("udp"), FLENT, KNB, K8S, PKB],
+    ids=["tcp", "udp", "flent", "knb", "k8s-netperf", "pkb"],
+)
 def test_whatever_stands_in_a_file_it_is_stored_or_refused(store, tmp_path, report):
     chance, taken = random.Random(21), 0
     paths = list(leaves(report))

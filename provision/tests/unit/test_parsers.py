@@ -203,8 +203,15 @@ def test_a_text_that_is_no_report_is_told_as_what_it_is(stdout: str, reason: str
     ("end", "parameters", "reason"),
     [
         ({"sum_sent": {"bytes": 20_000}}, {}, "bytes received of 20000 that were sent"),
-        ({"sum_sent": {"retransmits": 2**32 - 1}}, {}, "retransmits as 4.29497e+09, which it cannot be"),
+        ({"sum_sent": {"bytes": 21_000_000}}, {"omit": 0}, "bytes received of 21000000 that were sent"),
+        ({"sum_sent": {"retransmits": 2**32 - 1}}, {}, "4294967295 retransmits of 23978880 bytes"),
+        ({"streams": [{}] * 4}, {}, "reported 4 of 1 streams"),
         ({}, {"duration": 20}, "measured for 2.00345 s of 20"),
+        (
+            {"sum_received": {"bytes": 25_000_000, "seconds": 200, "bits_per_second": 1e6}},
+            {},
+            "measured for 200 s of 2",
+        ),
         ({}, {"streams": 4}, "ran with streams 1, not 4"),
     ],
 )
@@ -213,7 +220,7 @@ def test_a_report_that_cannot_be_of_this_trial_gives_no_sample(
 ) -> None:
     report = json.loads((FIXTURES / "iperf3" / "3.12-tcp.out").read_text())
     for total, values in end.items():
-        report["end"][total] |= values
+        report["end"][total] = values if isinstance(values, list) else report["end"][total] | values
     with pytest.raises(ParseError, match=re.escape(reason)):
         iperf3.parse(json.dumps(report), "", 0, IPERF | parameters)
 
@@ -303,6 +310,12 @@ def test_qperf_resolution_is_one_message_over_the_duration() -> None:
     assert large.resolution == 1048576 * 8 / 2
 
 
+def bandwidth(sent: int | None = None, received: int = 2000, rate: int = 1000) -> str:
+    left = "" if sent is None else f"    loc_send_bytes = {sent} bytes\n"
+    arrived = f"    rem_recv_bytes = {received} bytes\n    rem_recv_msgs = 9\n"
+    return f"tcp_bw:\n    bw = {rate} bytes/sec\n{left}{arrived}"
+
+
 @pytest.mark.parametrize(
     ("stdout", "reason"),
     [
@@ -315,6 +328,10 @@ def test_qperf_resolution_is_one_message_over_the_duration() -> None:
         ("tcp_bw:\n    bw  =  fast bytes/sec\n", "no number"),
         ("tcp_bw:\n    bw  =  9 bytes/sec\n", "cut short"),
         ("tcp_bw:\nwarning: what is this\n", "no result: 'warning"),
+        (bandwidth(), "no loc_send_bytes"),
+        (bandwidth(sent=1000, received=2001), "2001 bytes received of 1000 that were sent"),
+        (bandwidth(sent=1000, received=1000, rate=10**12), "a rate that make 1e-09 s, not 2 s"),
+        (bandwidth(sent=1000, received=1000, rate=1), "a rate that make 1e.03 s, not 2 s"),
     ],
 )
 def test_qperf_output_without_a_measurement(stdout: str, reason: str) -> None:
@@ -329,6 +346,23 @@ def test_qperf_udp_has_what_arrived_and_what_was_sent() -> None:
     assert 0.95 * offered.value < goodput.value < offered.value
     large, _ = parse(FIXTURES / "qperf" / "0.4.11-udp_bw.out")
     assert large.resolution == 32768 * 8 / 2
+
+
+@pytest.mark.parametrize(
+    ("case", "line", "value"),
+    [
+        ("udp_bw", "recv_bw", "900000000000 bytes/sec"),
+        ("udp_bw", "send_bw", "98 bytes/sec"),
+        ("udp_bw", "loc_send_bytes", "24576 bytes"),
+        ("tcp_lat", "latency", "8106000 ns"),
+        ("tcp_lat", "latency", "8 ns"),
+    ],
+)
+def test_numbers_of_qperf_that_contradict_each_other_give_no_sample(case: str, line: str, value: str) -> None:
+    out = FIXTURES / "qperf" / f"0.4.11-{case}.out"
+    wrong = re.sub(rf"(?m)^( +{line} += ).*$", rf"\g<1>{value}", out.read_text())
+    with pytest.raises(ParseError, match=r"a rate that make|that were sent"):
+        parse(out, wrong)
 
 
 def test_qperf_udp_lat_is_no_latency_once_a_datagram_is_lost() -> None:
@@ -384,13 +418,24 @@ def test_ping_median_stands_for_the_trial_and_each_reply_has_its_time() -> None:
 )
 def test_ping_output_without_a_measurement(stdout: str, exit_code: int | None, reason: str) -> None:
     with pytest.raises(ParseError, match=reason):
-        ping.parse(stdout, "", exit_code, {})
+        ping.parse(stdout, "", exit_code, {"count": 1})
+
+
+@pytest.mark.parametrize(("asked", "fits"), [(40, True), (44, True), (45, False), (39, False), (500, False)])
+def test_ping_sends_what_was_asked_for(asked: int, fits: bool) -> None:
+    out = FIXTURES / "ping" / "20221126-some-lost.out"
+    try:
+        ping.parse(out.read_text(), "", 0, {"count": asked})
+    except ParseError as wrong:
+        assert (wrong.reason, fits) == (f"ping counted 40 requests of {asked}", False)
+    else:
+        assert fits
 
 
 def test_a_duplicate_reply_is_no_sample() -> None:
     reply = "[1.5] 64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=5.25 ms"
     end = "1 packets transmitted, 1 received, +1 duplicates, 0% packet loss, time 0ms"
-    samples = ping.parse(f"{reply}\n{reply} (DUP!)\n\n{end}\n", "", 0, {})
+    samples = ping.parse(f"{reply}\n{reply} (DUP!)\n\n{end}\n", "", 0, {"count": 1})
     assert samples == [
         Sample("latency_rtt", 0.00525, quantile=0.5),
         Sample("latency_rtt", 0.00525, 0.0, 0.0),

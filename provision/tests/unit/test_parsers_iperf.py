@@ -47,6 +47,8 @@ def test_streams_are_added_up() -> None:
 SENT = "[  1] 0.0000-2.0000 sec  2000000 Bytes  8000000 bits/sec  2000/0     1000 pps\n"
 HEAD = "[  1] Server Report:\n"
 RECEIVED = "[  1] 0.0000-2.0000 sec  1900000 Bytes  7600000 bits/sec   0.010 ms 100/2000 (5%)\n"
+THOUSANDFOLD = "[  1] 0.0000-2.0000 sec  2000000000 Bytes  8000000000 bits/sec   0.010 ms 0/2000000 (0%)\n"
+BRIEF = "[  1] 0.0000-0.2000 sec  1900000 Bytes  76000000 bits/sec   0.010 ms 100/2000 (5%)\n"
 END = f"{iperf.END}\n"
 
 
@@ -71,6 +73,20 @@ END = f"{iperf.END}\n"
             "",
             UDP,
             "1900000 bytes in 2000 datagrams",
+        ),
+        (SENT + HEAD + THOUSANDFOLD + END, "", UDP, "2000000 datagrams of 2000 that were sent"),
+        (
+            SENT + HEAD + RECEIVED.replace("100/2000", "98100/100000") + END,
+            "",
+            UDP,
+            "100000 datagrams of 2000",
+        ),
+        (SENT + HEAD + BRIEF + END, "", UDP, "a stream of 0.2 s of 2"),
+        (
+            SENT.replace("2.0000 sec", "50.000 sec").replace("8000000", "320000") + END,
+            "",
+            TCP,
+            "of 50 s of 2",
         ),
     ],
 )

@@ -69,7 +69,8 @@ def test_transactions_that_took_less_than_netperfs_hundredths_are_measured() -> 
 def test_cpu_time_of_few_ticks_was_not_measured(elapsed: str, resolution: float | None) -> None:
     """Nothing but whole ticks is counted: none in 14 ms is not an idle CPU."""
     said = netperf_said(ELAPSED_TIME=elapsed, LOCAL_CPU_UTIL="0.00")
-    found = [sample for sample in netperf.parse(said, "", 0, RR) if sample.metric == "cpu_client"]
+    given = {**RR, "transactions": round(1000 * float(elapsed))}
+    found = [sample for sample in netperf.parse(said, "", 0, given) if sample.metric == "cpu_client"]
     assert found == ([] if resolution is None else [Sample("cpu_client", 0.0, resolution=resolution)])
 
 
@@ -83,6 +84,11 @@ def test_cpu_time_of_few_ticks_was_not_measured(elapsed: str, resolution: float 
         (netperf_said(THROUGHPUT_UNITS="10^6bits/s"), 0, "in '10.6bits/s', not in 'Trans/s'"),
         (netperf_said(MEAN_LATENCY="0.00"), 0, "latency_rtt as 0"),
         (netperf_said(MEAN_LATENCY="-1.00"), 0, "latency_rtt as -1e-06"),
+        (netperf_said(MEAN_LATENCY="100000000"), 0, "a mean latency of 100 s and a rate of 1000 tr"),
+        (netperf_said(MEAN_LATENCY="9.9"), 0, "a mean latency of 9.9e-06 s and a rate of 1000 tr"),
+        (netperf_said(THROUGHPUT="1530", MEAN_LATENCY="650"), 0, "in 1 s, which are not the 1000 asked for"),
+        (netperf_said(ELAPSED_TIME="0.60"), 0, "in 0.6 s, which are not the 1000 asked for"),
+        (netperf_said(THROUGHPUT="999999999"), 0, "and a rate of 1e.09 transactions"),
         (netperf_said(P50_LATENCY="nan"), 0, "'nan', which is no number"),
         (netperf_said(P50_LATENCY="900000"), 0, "percentile 50 of latency_rtt as 0.9, above percentile 90, "),
         (netperf_said(LOCAL_CPU_UTIL="120.00"), 0, "cpu_client as 1.2"),

@@ -55,16 +55,16 @@ async def test_each_node_is_told_half_of_what_the_baseline_lacks() -> None:
 
 
 async def test_the_pings_go_over_the_underlay() -> None:
-    found = shaper(**{PING: ping([0.001, 0.002])})
+    found = shaper(**{PING: lambda script: ping([0.001, 0.002], script)})
     assert await found.rtts("node1", "node2", 200, 0.01) == [0.001, 0.002]
     (script,) = found.nodes["node1"].log
     assert script == "ping -n -D -c 200 -i 0.01 -s 56 -W 2 192.168.77.12"
 
 
 async def test_pings_that_nobody_answers_are_the_nodes_failure() -> None:
-    lost = failed(1, stdout="20 packets transmitted, 0 received, 100% packet loss, time 9ms\n")
+    lost = failed(1, stdout="500 packets transmitted, 0 received, 100% packet loss, time 9ms\n")
     found = shaper(**{PING: lost})
-    with pytest.raises(NodeError, match="ping from node1 to node2: ping got no reply to 20 requests"):
+    with pytest.raises(NodeError, match="ping from node1 to node2: ping got no reply to 500 requests"):
         await found.calibrate()
 
 
@@ -151,7 +151,7 @@ async def test_a_baseline_that_was_above_the_target_for_a_moment_is_measured_aga
 
     def first(script: str) -> str:
         settled(script)
-        return ping([0.0014] * 500)
+        return ping([0.0014] * 500, script)
 
     baseline, idle = await found.calibrate()
     assert settled.delays == pytest.approx([0.0, 0.0, 0.0005])
@@ -171,7 +171,7 @@ async def test_a_baseline_above_the_target_is_recorded_and_no_failure() -> None:
 async def test_what_cannot_be_corrected_fails_with_what_was_measured() -> None:
     found = network(0.000466)
     answers = [0.000466, 0.0012, 0.0007, 0.0012, 0.0007, 0.0012]
-    found.nodes.answers[PING] = lambda _: ping([answers.pop(0)] * 200)
+    found.nodes.answers[PING] = lambda script: ping([answers.pop(0)] * 200, script)
     _, idle = await found.calibrate()
     assert answers == []  # five rounds, and no more
     assert (idle.verdict, idle.measured) == ("fail", pytest.approx(0.0012))
@@ -181,7 +181,7 @@ async def test_what_cannot_be_corrected_fails_with_what_was_measured() -> None:
 async def test_each_pair_has_its_own_delay() -> None:
     tier = replace(A1, within_zone=0.001, between_zones={("a", "b"): 0.004})
     found = network(0.0004, tier, zones=("a", "a", "b"))
-    found.nodes.answers[PING] = lambda script: ping([0.0004] * 200)  # whatever is added
+    found.nodes.answers[PING] = lambda script: ping([0.0004] * 200, script)  # whatever is added
     await found.calibrate()
     assert [peer.node for peer in found.told("node1").peers] == ["node2", "node3"]
     assert [peer.node for peer in found.told("node3").peers] == ["node1", "node2"]

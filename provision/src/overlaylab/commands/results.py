@@ -162,9 +162,9 @@ def import_command(
     accelerator: str | None,
     machine: str | None,
 ) -> None:
-    """Store files of iperf3 and flent as runs.
+    """Store files of other programs as runs.
 
-    FILES are the JSON of an iperf3 client, .flent and .flent.gz. Their origin is `imported`. One run for each file, all or none. They are never put into one row with what was measured here.
+    FILES are the JSON of an iperf3 client, of knb, k8s-netperf and PerfKit Benchmarker, .flent and .flent.gz. Their origin is `imported`. One run for each file, all or none. They are never put into one row with what was measured here.
     """
     from overlaylab import comparison, imported
 
@@ -180,7 +180,11 @@ def import_command(
         comparison.refresh(store, run_ids)
     for file, run_id in zip(read, run_ids, strict=True):
         left_out, benchmarks = len(file.measured.left_out), len(file.measured.trials)
-        also = f"; {left_out} series left out, which are computed or have no metric here" if left_out else ""
+        also = (
+            f"; {left_out} series or values left out, which are computed or have no metric here"
+            if left_out
+            else ""
+        )
         click.echo(
             f"{HIDDEN.sub('', file.path.name)}: run {run_id}, {_counted(benchmarks, 'benchmark')}{also}",
             err=True,

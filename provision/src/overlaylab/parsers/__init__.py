@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -133,6 +134,8 @@ def no_json(text: str, error: ValueError | RecursionError) -> str:
     if not text.strip():
         return "is empty"
     if not isinstance(error, json.JSONDecodeError):
+        if "digits" in str(error):  # Python's words go on to say how a program may allow more
+            return f"has a number of more than {sys.get_int_max_str_digits()} digits"
         return f"is no JSON: {error}"
     at = error.pos
     if at >= len(text.rstrip()) or error.msg.startswith("Unterminated"):

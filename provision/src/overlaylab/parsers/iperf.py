@@ -13,6 +13,10 @@ END = "-- end"
 """What the benchmark lets follow iperf's own output."""
 LEAST = 0.99
 """Of the time asked for: what a stream sends for at least."""
+HEARD = 0.5
+"""Of the time asked for: what the server hears of a stream at least. Its clock starts with what arrives first."""
+MOST = 2.0
+"""Datagrams that the server counted to those sent: each may have come twice."""
 _ROW = re.compile(
     r"\[ *(?P<id>\d{1,6})\] +(?P<start>\d{1,9}\.\d{1,6})-(?P<end>\d{1,9}\.\d{1,6}) sec +"
     r"(?P<bytes>\d{1,18}) Bytes +(?P<rate>\d{1,18}) bits/sec(?P<rest>.*)",
@@ -58,6 +62,7 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         raise ParseError(f"iperf broke off{told}")
     if len(sent) != streams:
         raise ParseError(f"iperf reported {len(sent)} of {streams} streams{told}")
+    _check_time(sent, LEAST, parameters["duration"])
     if parameters["protocol"] == "tcp":
         return checked(TOOL, [Sample("goodput", _rate(sent))])
     if received.keys() != sent.keys():
@@ -68,7 +73,14 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     lost, total = (sum(int(part[name]) for part in parts) for name in ("lost", "total"))
     if total <= 0 or lost > total:
         raise ParseError(f"iperf's server counted {lost} datagrams lost of {total}")
-    size, arrived = parameters["datagram"], sum(row.bytes for row in received.values())
+    _check_time(received, HEARD, parameters["duration"])
+    size = parameters["datagram"]
+    left, arrived = (sum(row.bytes for row in rows.values()) for rows in (sent, received))
+    # Some streams' last datagram is not among those that the client counts.
+    if max(arrived, total * size) > MOST * left + 10 * streams * size:
+        raise ParseError(
+            f"iperf's server counted {max(arrived // size, total)} datagrams of {left // size} that were sent"
+        )
     # A datagram that was late may have been counted twice, or as lost.
     if abs(arrived - (total - lost) * size) > (streams + sum(late.values())) * size:
         raise ParseError(f"iperf's server counted {arrived} bytes in {total - lost} datagrams of {size}")
@@ -77,12 +89,19 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         [
             Sample("goodput", _rate(received)),
             Sample("offered", _rate(sent)),
-            Sample("datagrams", sum(row.bytes for row in sent.values()) // size),
+            Sample("datagrams", left // size),
             Sample("loss", lost / total, resolution=1 / total),
             Sample("reordered", sum(late.values())),
             Sample("jitter", sum(float(part["jitter"]) for part in parts) / len(parts) / 1000),
         ],
     )
+
+
+def _check_time(rows: dict[str, _Row], least: float, duration: float) -> None:
+    """Streams that cannot be of a trial so long: one that takes longer than its timeout is stopped. Raises ParseError."""
+    for row in rows.values():
+        if not least * duration <= row.seconds <= 30 + 2 * duration:
+            raise ParseError(f"iperf reported a stream of {row.seconds:g} s of {duration:g}")
 
 
 def _rows(lines: list[str]) -> tuple[dict[str, _Row], dict[str, _Row], dict[str, int]]:

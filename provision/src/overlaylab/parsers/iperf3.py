@@ -13,8 +13,11 @@ TAIL = 0.1
 """s of sending that may be under way or uncounted at the end of a trial; what is missing beyond it was lost."""
 LEAST = 0.9
 """Of the time asked for: what a trial that nothing broke off lasts at least."""
-MOST = 2.0
-"""Bytes received to bytes sent: above 1 where what was under way as the omitted seconds ended is received later."""
+MOST, MOST_OMITTED = 1.1, 2.0
+"""Bytes received to bytes sent: above 1 where datagrams come twice, and where seconds were omitted: what was under way
+as they ended is received later."""
+SMALLEST = 8
+"""Bytes sent for each segment that was sent again, at least: one of 88 bytes, TCP_MIN_MSS, ten times."""
 SLIVER = 0.5
 """s: a shorter interval is what is left after the sender has stopped, and no rate to speak of."""
 
@@ -34,24 +37,37 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         raise ParseError("iperf3: no byte arrived at the receiver")
     tcp = parameters["protocol"] == "tcp"
     step = _step(report, received, parameters) if tcp else None
-    goodput = Sample("goodput", _rate(received), resolution=step)
+    goodput = Sample("goodput", rate(received), resolution=step)
     sender, receiver = _sides(report)
     omitted = parameters["omit"]
     each = rates(receiver, omitted)
     sent = _get(end, "sum_sent")
     rest = _tcp(sent, sender, omitted) if tcp else _udp(received, sent, receiver, omitted)
     _check_as_asked(report, parameters)
-    check_totals(received, sent, parameters["duration"])
+    check_streams(report, parameters["streams"])
+    check_totals(received, sent, parameters)
     return checked(TOOL, [goodput, *each, *rest])
 
 
-def check_totals(received: JSON, sent: JSON, duration: float) -> None:
-    """Two sides that cannot be of one trial of `duration` seconds. Raises ParseError."""
-    if (took := _seconds(received)) < LEAST * duration:
+def check_totals(received: JSON, sent: JSON, parameters: JSON) -> None:
+    """Two sides that cannot be of one trial with these parameters. Raises ParseError."""
+    duration, omitted = parameters["duration"], parameters["omit"]
+    took = _seconds(received)
+    # The benchmark's timeout: who takes longer is stopped.
+    if not LEAST * duration <= took <= 20 + 1.5 * (omitted + duration):
         raise ParseError(f"iperf3 measured for {took:g} s of {duration:g}")
     arrived, left = _count(received, "bytes"), _count(sent, "bytes")
-    if arrived > MOST * left:
+    if arrived > (MOST_OMITTED if omitted else MOST) * left:
         raise ParseError(f"iperf3 counted {arrived} bytes received of {left} that were sent")
+    if "retransmits" in sent and (again := _count(sent, "retransmits")) > left / SMALLEST + 1000:
+        raise ParseError(f"iperf3 counted {again} retransmits of {left} bytes that were sent")
+
+
+def check_streams(report: JSON, streams: int) -> None:
+    """Raises ParseError where it lists another number of streams."""
+    listed = len(_list(_get(report, "end"), "streams"))
+    if listed != streams:
+        raise ParseError(f"iperf3 reported {listed} of {streams} streams")
 
 
 def _check_as_asked(report: JSON, parameters: JSON) -> None:
@@ -65,7 +81,7 @@ def _check_as_asked(report: JSON, parameters: JSON) -> None:
 def rates(receiver: JSON, omitted: float) -> list[Sample]:
     """Goodput of each interval by the receiver's own report. Raises ParseError."""
     whole = [total for total in _totals(receiver) if not _sliver(total)]
-    return [Sample("goodput", _rate(total), *_time(total, omitted)) for total in whole]
+    return [Sample("goodput", rate(total), *_time(total, omitted)) for total in whole]
 
 
 def _report(stdout: str, stderr: str, exit_code: int | None) -> JSON:
@@ -116,7 +132,7 @@ def _udp(received: JSON, sent: JSON, receiver: JSON, omitted: float) -> list[Sam
     streams = _list(_get(receiver, "end"), "streams")
     late = sum(_count(_get(stream, "udp"), "out_of_order") for stream in streams)
     return [
-        Sample("offered", _rate(sent)),
+        Sample("offered", rate(sent)),
         Sample("datagrams", _count(sent, "packets")),
         Sample("loss", missing / of, resolution=1 / of),
         *_losses(spoken, omitted),
@@ -182,13 +198,15 @@ def _sliver(total: JSON) -> bool:
     return end - begin < SLIVER
 
 
-def _rate(total: JSON) -> float:
+def rate(total: JSON) -> float:
     """bits_per_second, which must be what bytes and seconds say: damage to one of them is seen so."""
-    rate = _number(total, "bits_per_second")
+    found = _number(total, "bits_per_second")
     said = _count(total, "bytes") * 8 / _seconds(total)
-    if abs(rate - said) > 0.001 * said:
-        raise ParseError(f"iperf3 gave a rate of {rate:.6g} bit/s for bytes and seconds that make {said:.6g}")
-    return rate
+    if abs(found - said) > 0.001 * said:
+        raise ParseError(
+            f"iperf3 gave a rate of {found:.6g} bit/s for bytes and seconds that make {said:.6g}"
+        )
+    return found
 
 
 def _seconds(total: JSON) -> float:

@@ -24,6 +24,9 @@ TICK = 0.01
 BRIEFEST = 10 * TICK
 """s: of fewer ticks, whole ones say next to nothing; two CPUs that worked for 14 ms may both come out as idle."""
 
+APART = 1.5
+"""How far, as a factor, numbers may be apart that tell the same, and are rounded."""
+
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
     """transaction_rate; latency_rtt, with tcp_crr latency_transaction (mean, then netperf's own percentiles); CPU.
@@ -45,6 +48,7 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         raise ParseError("netperf completed no transaction")
     if elapsed < 0:
         raise ParseError(f"netperf gave the time that passed as {elapsed:g} s")
+    _check_agreement(rate, elapsed, _micro(said, "MEAN_LATENCY"), parameters["transactions"])
     metric = "latency_transaction" if parameters["test"] == "tcp_crr" else "latency_rtt"
     return checked(
         TOOL,
@@ -55,6 +59,21 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
             *(sample for metric, prefix in CPU.items() for sample in _cpu(metric, said, prefix, elapsed)),
         ],
     )
+
+
+def _check_agreement(rate: float, elapsed: float, mean: float, asked: int) -> None:
+    """Numbers that cannot be of one trial of so many transactions, one after the other. Raises ParseError.
+
+    Between an answer and the next request little time passes, but netperf's own start counts in a brief trial.
+    """
+    if mean * rate > APART or (elapsed >= BRIEFEST and 0 < mean * rate < 0.1):
+        raise ParseError(f"netperf gave a mean latency of {mean:g} s and a rate of {rate:g} transactions/s")
+    # The time is printed in hundredths.
+    least, most = rate * (elapsed - TICK) / APART, rate * (elapsed + TICK) * APART
+    if not least <= asked <= most:
+        raise ParseError(
+            f"netperf gave {rate:g} transactions/s in {elapsed:g} s, which are not the {asked} asked for"
+        )
 
 
 def _cpu(metric: str, said: dict[str, str], prefix: str, elapsed: float) -> list[Sample]:

@@ -17,6 +17,9 @@ _OTHER = re.compile(r"\d{1,9} packets transmitted, \d{1,9} packets received", re
 """The summary of the pings of BSD and BusyBox."""
 _SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*", re.ASCII)
 
+LEAST = 0.9
+"""Of the requests asked for: ping stops before the last ones where routers answered too."""
+
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
     """latency_rtt: the median (quantile 0.5), then each reply at its time; loss. Raises ParseError.
@@ -32,6 +35,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
             raise ParseError(f"ping is not that of iputils, by its summary: {other[0]!r}")
         raise ParseError("ping printed no summary: its output is cut short")
     sent, received = int(summary[1]), int(summary[2])
+    if not LEAST * parameters["count"] <= sent <= parameters["count"]:
+        raise ParseError(f"ping counted {sent} requests of {parameters['count']}")
     if received > sent:
         raise ParseError(f"ping counted {received} replies to {sent} requests")
     if received == 0:

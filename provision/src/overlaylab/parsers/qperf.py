@@ -17,6 +17,8 @@ _RESULTS = {
 _OFFERED = ("send_bw", "bytes/sec")
 _MESSAGES = {"tcp_bw": 65536, "udp_bw": 32768}
 """qperf's default messages, in bytes."""
+MOST = 2.0
+"""Bytes received to bytes sent: each datagram may have come twice."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:
@@ -47,13 +49,30 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         # The rest of the time would be shared out among the round trips before. A lost answer leaves no such trace.
         raise ParseError("qperf lost a datagram, and waited for its answer until the time was over")
     if test in ("tcp_lat", "udp_lat"):
+        _check_time(2 * value / 1e9 * _count(values, "rem_recv_msgs"), parameters)
         return checked("qperf", [Sample("latency_one_way", value / 1e9)])
+    received, sent = (_number(values, name, "bytes") for name in ("rem_recv_bytes", "loc_send_bytes"))
+    _check_time(received / value, parameters)
+    if received > MOST * sent:
+        raise ParseError(f"qperf counted {received} bytes received of {sent} that were sent")
     # qperf counts whole messages that arrived, so this is the step between two results.
     step = parameters.get("message", _MESSAGES[test]) * 8 / parameters["duration"]
     samples = [Sample("goodput", 8 * value, resolution=step)]
     if test == "udp_bw":
-        samples.append(Sample("offered", 8 * _number(values, *_OFFERED), resolution=step))
+        offered = _number(values, *_OFFERED)
+        _check_time(sent / offered, parameters)
+        samples.append(Sample("offered", 8 * offered, resolution=step))
     return checked("qperf", samples)
+
+
+def _check_time(seconds: float, parameters: JSON) -> None:
+    """The time that an amount took at its own rate, where it cannot be that of this trial. Raises ParseError.
+
+    A round trip may be under way at the end, and one that takes longer than the benchmark's timeout is stopped.
+    """
+    duration = parameters["duration"]
+    if not 0.5 * duration <= seconds <= 20 + 3 * duration:
+        raise ParseError(f"qperf gave an amount and a rate that make {seconds:.3g} s, not {duration:g} s")
 
 
 def _count(values: dict[str, str], name: str) -> int:
