@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import getpass
+import json
 import re
 from dataclasses import dataclass
 from io import StringIO
@@ -78,9 +79,15 @@ def load_inventory(path: Path) -> Inventory:
     common = everything.get("vars") or {}
     nodes = tuple(_node(document, name, common, own or {}) for name, own in everything["hosts"].items())
     _check_addresses(document, nodes)
-    return Inventory(
-        common.get("overlaylab_cluster", path.stem), common.get("overlaylab_provider", EXTERNAL), nodes
-    )
+    name = common.get("overlaylab_cluster", path.stem)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", name):
+        raise document.error(
+            "all", "vars", "overlaylab_cluster",
+            rule="is missing, and the file's name is none for a cluster",
+            seen=json.dumps(name, ensure_ascii=False),
+            fix="Add it, or name the file with at most 63 letters, digits, dots, underscores and hyphens.",
+        )  # fmt: skip
+    return Inventory(name, common.get("overlaylab_provider", EXTERNAL), nodes)
 
 
 def write_inventory(path: Path, inventory: Inventory) -> None:
@@ -154,7 +161,7 @@ def _node(document: Document, name: str, common: dict[str, Any], own: dict[str, 
     if host_key is not None and not _is_key(host_key):
         raise document.error(
             *at("host_key"),
-            rule="must be a public key: its type and its base64 text",
+            rule="must be a public key on one line: its type and its base64 text",
             seen=f'"{host_key[:40]}"',
             fix="Copy the first two words of the node's /etc/ssh/ssh_host_ed25519_key.pub.",
         )
@@ -233,6 +240,8 @@ def _check_addresses(document: Document, nodes: tuple[InventoryNode, ...]) -> No
 
 def _is_key(text: str) -> bool:
     """OpenSSH's public key line: the base64 text begins with the type's own name (RFC 4253, 6.6)."""
+    if "\n" in text:  # it becomes a line of known_hosts
+        return False
     kind, _, encoded = text.partition(" ")
     try:
         blob = base64.b64decode(encoded.split()[0] if encoded else "", validate=True)

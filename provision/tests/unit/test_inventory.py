@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import subprocess
 from ipaddress import IPv4Interface
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from overlaylab.errors import UserError
 from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
+from overlaylab.node_state import state_script
 
 RIGHT = Path(__file__).parents[1] / "golden" / "right" / "inventory.yml"
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEe0yGrOBoRwLkBL1MKMdJbsmjFcFsN0PRSF3iZwdjU1"
@@ -57,6 +59,31 @@ def test_a_hosts_own_value_wins_and_the_user_is_ansibles_default(tmp_path: Path)
     inventory = load_inventory(path)
     assert [n.zone for n in inventory.nodes] == ["a", "b"]
     assert {n.ssh_user for n in inventory.nodes} == {getpass.getuser()}
+
+
+@pytest.mark.parametrize("name", ["my hosts", "..", "x" * 64, "hosts;id"])
+def test_a_file_whose_name_is_none_for_a_cluster(tmp_path: Path, name: str) -> None:
+    """The name becomes a folder of the cache."""
+    path = tmp_path / f"{name}.yml"
+    path.write_text(RIGHT.read_text())
+    with pytest.raises(UserError, match=r"overlaylab_cluster: is missing"):
+        load_inventory(path)
+    path.write_text(RIGHT.read_text().replace("zone: a", "zone: a\n    overlaylab_cluster: mine-1.x"))
+    assert load_inventory(path).name == "mine-1.x"
+
+
+@pytest.mark.parametrize("name", ["eth1", "enp0s31f6", "eth0.100", "bond0", "br-lan", "wlp2s0_1"])
+def test_names_of_interfaces(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "hosts.yml"
+    path.write_text(RIGHT.read_text().replace("eth1", name))
+    assert load_inventory(path).nodes[0].underlay_interface == name
+
+
+def test_a_script_for_a_node_does_not_run_the_name_of_an_interface(tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    script = state_script(f"$(touch {trace})")
+    subprocess.run(["sh", "-c", script], capture_output=True, check=False)
+    assert not trace.exists()
 
 
 def test_ssh_over_the_underlay_is_noticed() -> None:
