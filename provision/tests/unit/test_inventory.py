@@ -2,12 +2,15 @@
 
 import getpass
 import json
+import os
 import subprocess
 from ipaddress import IPv4Interface
 from pathlib import Path
 
 import pytest
+from lab_commands import refused
 
+from overlaylab.ansible import run_playbook
 from overlaylab.errors import UserError
 from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
 from overlaylab.node_state import state_script
@@ -91,11 +94,28 @@ def test_ssh_over_the_underlay_is_noticed() -> None:
     assert not node(1).management_on_underlay
 
 
-def test_what_would_be_evaluated_leaves_no_trace(tmp_path: Path) -> None:
-    trace = tmp_path / "trace"
-    for value in (f"{{{{ lookup('pipe', 'touch {trace}') }}}}", f"-oProxyCommand=touch${{IFS}}{trace}"):
-        path = tmp_path / "inventory.yml"
-        path.write_text(RIGHT.read_text().replace("alpha.example.net", json.dumps(value)))
-        with pytest.raises(UserError, match=r"alpha\.ansible_host"):
-            load_inventory(path)
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+@pytest.mark.parametrize("of", ["a template", "an option of ssh"])
+def test_what_would_be_evaluated_leaves_no_trace(tmp_path: Path, own_cache: Path, of: str) -> None:
+    """The same file given to Ansible, or the same name to ssh, leaves one: the trace would be there."""
+    trace, path = tmp_path / "trace", tmp_path / "hosts.yml"
+    if of == "a template":
+        value = f"{{{{ lookup('pipe', 'touch {trace}') }}}}"
+        argv = ["ansible", "-i", str(path), "alpha", "-c", "local", "-m", "debug", "-a", "var=ansible_host"]
+    else:
+        value = f"-oProxyCommand=touch${{IFS}}{trace}"
+        argv = ["ssh", value, "alpha"]
+    path.write_text(RIGHT.read_text().replace("alpha.example.net", json.dumps(value)))
+    subprocess.run(argv, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert trace.exists()
+    trace.unlink()
+    tasks: dict[tuple[str, ...], dict[str, str]] = {
+        ("measure", "host", "--dry-run"): {}, ("measure", "host"): {}, ("mtu",): {}, ("policy", "calico"): {},
+        ("profile", "apply"): {"PROFILE": "azure-a1"}, ("profile", "clear"): {},
+    }  # fmt: skip
+    for task, more in tasks.items():
+        wrong = refused(*task, INVENTORY=str(path), LAB_DB=str(tmp_path / "lab.sqlite"), **more)
+        assert wrong.where.endswith("alpha.ansible_host"), task
+    with pytest.raises(UserError, match=r"alpha\.ansible_host"):
+        run_playbook(path, "host", "converge")
     assert not trace.exists()
