@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass
 from io import StringIO
-from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Address, IPv4Interface, IPv4Network, NetmaskValueError
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,12 @@ from overlaylab.paths import PROVISION
 SCHEMA = PROVISION / "inventory.schema.json"
 EXTERNAL = "external"
 """The provider of an inventory that somebody else's hosts stand in."""
+
+
+LEAST_LENGTH = 8
+"""Bits: the largest network that was ever given to anybody."""
+NOWHERE = IPv4Network("0.0.0.0/8")
+"""This network (RFC 791): no host has an address there."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,12 @@ def _address(document: Document, at: tuple[str, ...], text: str) -> IPv4Interfac
         if "/" not in text:
             raise ValueError("the network's length is missing")
         address = IPv4Interface(text)
+        if not re.fullmatch(
+            r"[0-9.]+/[0-9]{1,2}", text
+        ):  # Python takes a netmask too, and one the other way round
+            raise ValueError("the network's length is no number of bits")
+        if address.network.prefixlen < LEAST_LENGTH or address in NOWHERE:
+            raise ValueError(f"no network of hosts is as large as {address.network}")
     except (AddressValueError, NetmaskValueError, ValueError) as wrong:
         raise document.error(
             *at, rule="must be an IPv4 address with its network's length", seen=f'"{text}": {wrong}',
