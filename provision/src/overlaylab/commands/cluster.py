@@ -23,7 +23,9 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
     tier: what its nodes are for, where it is known: containers get a tier's vCPUs and quota when they are made.
+    Raises UserError.
     """
+    clusters.load_cluster(cluster)  # before its name is part of a path
     name = asked or named.of_cluster(cluster)
     limits = {"vcpus": tier.vcpus, "quota": tier.quota} if tier is not None and name == "lxc" else {}
     return named.make(name, cluster, say, **limits)
