@@ -177,10 +177,14 @@ async def _profile_in_force(cluster: str, provider) -> str:
 @command.command(context_settings={"allow_interspersed_args": False})
 @cluster_option
 @provider_option
-@click.argument("node")
+@click.argument("node", required=False)
 @click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
-def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, ...]) -> None:
+def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
+    if not node:
+        raise UserError(
+            "node", "must be named", fix="./task lab:ssh -- node1 opens a shell on the first one."
+        )
     provider = provider_there(cluster, asked)
     if not (provider.folder / "inventory.yml").exists():
         raise UserError(f"cluster {cluster}", "has half made nodes", fix="Make them anew with ./task lab:up")
