@@ -105,7 +105,7 @@ def up(cluster: str, asked: str | None) -> None:
 @provider_option
 def status(cluster: str, asked: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
-    from overlaylab import overlays
+    from overlaylab import overlays, profile_table
 
     if not has_nodes(cluster, asked):
         say(f"cluster {cluster} has no nodes yet; ./task lab:up brings them up")
@@ -143,7 +143,10 @@ def status(cluster: str, asked: str | None) -> None:
     why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
     out.print(f"accelerator: {provider.accelerator}{why}")
     if profile:
-        out.print(f"profile in force: {profile}", soft_wrap=True)
+        words, delayed = profile
+        out.print(f"profile in force: {words}", soft_wrap=True)
+        if delayed and provider.accelerator == "tcg":
+            out.print(profile_table.SPARSE, soft_wrap=True)
     if not provider.snapshots:
         return
     names = [
@@ -155,22 +158,21 @@ def status(cluster: str, asked: str | None) -> None:
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
 
 
-async def _profile_in_force(cluster: str, provider) -> str:
-    """In words; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
+async def _profile_in_force(cluster: str, provider) -> tuple[str, bool]:
+    """In words, and whether it delays; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
     from overlaylab import profile_record
 
     if lock.is_held(cluster):
-        return "not asked for, as another command uses the nodes"
+        return "not asked for, as another command uses the nodes", False
     try:
         await provider.nodes.connect(ANSWERS)
         printed = await provider.nodes.sh(profile_record.READ, timeout=ANSWERS)
     except (NodeError, TimeoutError) as error:
-        return f"not known: {error or 'a node does not answer'}"
+        return f"not known: {error or 'a node does not answer'}", False
     finally:
         provider.nodes.drop()
-    return profile_record.in_words(
-        {name: profile_record.on_node(done.stdout) for name, done in printed.items()}
-    )
+    found = {name: profile_record.on_node(done.stdout) for name, done in printed.items()}
+    return profile_record.in_words(found), any(record and record.baseline for record, _ in found.values())
 
 
 # What follows the node is the command's own, options too.
