@@ -20,7 +20,7 @@ class UserError(Exception):
     def __init__(self, where: str, rule: str, *, seen: object = None, fix: str) -> None:
         self.where, self.rule, self.seen, self.fix = where, rule, seen, fix
         found = "" if seen is None else f" (found: {_short(str(seen))})"
-        super().__init__(f"{_short(where, WHERE)}: {rule}{found}. {fix}")
+        super().__init__(f"{_short(str(where), WHERE)}: {rule}{found}. {fix}")
 
 
 def _short(seen: str, most: int | None = None) -> str:

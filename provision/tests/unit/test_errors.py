@@ -49,3 +49,9 @@ def test_the_last_words_of_a_program_are_whole() -> None:
     assert words in str(UserError("apt", "must work", seen=words, fix="Try again"))
     assert len(str(UserError("apt", "must work", seen=words * 9, fix="Try again"))) < 2100
     assert f"found: {'x' * 200}… (5000 characters)" in str(UserError("X", "is wrong", seen=LONG, fix="Y"))
+
+
+def test_a_long_place_is_cut_too() -> None:
+    wrong = UserError(f"/{'y/' * 2000}hosts.yml:3", "is wrong", fix="Correct it")
+    assert len(str(wrong)) < 400
+    assert wrong.where.endswith("hosts.yml:3")
