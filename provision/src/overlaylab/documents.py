@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -88,22 +88,36 @@ def parse_document(path: Path) -> Document:
         raise UserError(
             shown(path), "must be valid YAML", seen=" ".join(str(wrong).split()), fix="Correct the file."
         ) from None
+    except Exception:  # whatever ruamel does not foresee
+        raise UserError(f"{shown(path)}:1", "must be valid YAML", fix=_SIMPLER) from None
     documents_limits.check_size(path, tree)
     if not isinstance(tree, dict):
         raise UserError(
             f"{shown(path)}:1",
             "must be a mapping of fields",
-            seen="nothing" if tree is None else json.dumps(_plain(tree), default=str)[:60],
+            seen=f"a {'list' if isinstance(tree, list) else 'value'}" if tree is not None else "nothing",
             fix="Compare it with a file of the same kind in the same folder.",
         )
+    return _document(path, tree)
+
+
+_SIMPLER = "Write it more simply, as in a file of the same kind in the same folder."
+
+
+def _document(path: Path, tree: Any) -> Document:
     lines: dict[tuple[Field, ...], int] = {}
-    _collect_lines(tree, (), lines)
-    data = _plain(tree)
-    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
-    document = Document(path, data, hashlib.sha256(canonical.encode()).hexdigest(), lines)
+    try:
+        _collect_lines(tree, (), lines)
+        data = _plain(tree)
+    except (
+        Exception
+    ):  # what ruamel makes of odd keys and merges is not always a mapping that can be gone through
+        raise UserError(f"{shown(path)}:1", "must have plain keys and values", fix=_SIMPLER) from None
+    document = Document(path, data, "", lines)
     for fields, rule, seen, fix in documents_limits.wrong_values(data):
         raise document.error(*fields, rule=rule, seen=seen, fix=fix)
-    return document
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), default=str)
+    return replace(document, digest=hashlib.sha256(canonical.encode()).hexdigest())
 
 
 def validate(document: Document, schema: Path) -> None:

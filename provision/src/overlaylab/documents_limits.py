@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,8 +16,9 @@ from overlaylab.paths import ROOT
 Field = str | int
 """A key of a mapping or an index of a list."""
 
-BYTES = 10**6
-VALUES = 5000
+BYTES = 200_000
+"""The largest file here has 6000; ruamel reads so many of the worst kind within a second."""
+VALUES = 2500
 """So many fields and items, each alias counted with all that it stands for."""
 DEPTH = 40
 NUMBER = 10**15
@@ -41,8 +42,10 @@ def text(path: Path) -> str:
                     shown(path), "must be a regular file", fix="Name a file, not a folder, pipe or device."
                 )
             raw = file.read(BYTES + 1)
+        if raw is None:  # such as /proc/kmsg: as if it were regular, and nothing there yet
+            raise UserError(shown(path), "must be a file whose text lies there", fix="Name another file.")
         if len(raw) > BYTES:
-            raise UserError(shown(path), f"must be at most {BYTES / 1e6:.0f} MB long", fix=_COMPARE)
+            raise UserError(shown(path), f"must be at most {BYTES // 1000} kB long", fix=_COMPARE)
         return raw.decode()
     except (OSError, UnicodeDecodeError) as wrong:
         rule = f"must be a readable text file in UTF-8 ({getattr(wrong, 'strerror', None) or wrong})"
@@ -51,23 +54,41 @@ def text(path: Path) -> str:
 
 @cache
 def constructor() -> type:
-    """ruamel's, whose error names the line of a value that Python cannot make: ``2020-13-45``, ``!!int abc``."""
+    """ruamel's, whose error names the line of a value that Python cannot make: ``2020-13-45``, a mapping of itself."""
     from ruamel.yaml.constructor import ConstructorError, RoundTripConstructor
+    from ruamel.yaml.error import YAMLError
 
     class Marked(RoundTripConstructor):
         def construct_object(self, node: Any, deep: bool = False) -> Any:
+            return self.marked(node, super().construct_object, node, deep)
+
+        def construct_mapping(self, node: Any, *arguments: Any, **named: Any) -> Any:
+            return self.marked(node, super().construct_mapping, node, *arguments, **named)
+
+        def marked(self, node: Any, make: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
             try:
-                return super().construct_object(node, deep)
-            except (ValueError, OverflowError):
-                written = f'"{str(node.value)[:60]}" is no {str(node.tag).rpartition(":")[2]}'
-                raise ConstructorError(None, None, written, node.start_mark) from None
+                return make(*arguments, **named)
+            except (YAMLError, RecursionError):
+                raise
+            except Exception:
+                written, kind = node.value, str(node.tag).rpartition(":")[2]
+                seen = (
+                    f'"{written[:60]}" is no {kind}'
+                    if isinstance(written, str)
+                    else f"a {kind} that holds itself"
+                )
+                raise ConstructorError(None, None, seen, node.start_mark) from None
 
     return Marked
 
 
 @cache
 def scanner() -> type:
-    """ruamel's, which stops where it would read for seconds: at deep nesting, at too many words."""
+    """ruamel's, which stops where it would read for seconds, at deep nesting or too many words, and at tags.
+
+    A tag makes another kind of value than what is written; a directive makes it another YAML, where no is false.
+    """
+    from ruamel.yaml.error import YAMLError
     from ruamel.yaml.scanner import RoundTripScanner, ScannerError
 
     class Short(RoundTripScanner):
@@ -77,7 +98,18 @@ def scanner() -> type:
             self.fetched += 1
             if self.fetched > 5 * VALUES:  # a key, its colon, a value, and what holds them
                 self.refuse(f"more than {VALUES} values")
-            super().fetch_more_tokens()
+            try:
+                super().fetch_more_tokens()
+            except (YAMLError, RecursionError):
+                raise
+            except Exception:
+                self.refuse("an escape that stands for no character")
+
+        def fetch_tag(self) -> None:
+            self.refuse("a tag (!), which no file here needs; a text that begins with ! stands in quotes")
+
+        def fetch_directive(self) -> None:
+            self.refuse("a directive (%), which no file here needs")
 
         def add_indent(self, column: int) -> bool:
             self.check_depth()
@@ -132,7 +164,9 @@ def wrong_values(node: Any, at: tuple[Field, ...] = ()) -> Iterator[tuple[tuple[
             yield at, rule, ascii(node[:60]), "Remove it: it would change what a terminal shows."
     elif isinstance(node, int | float) and not abs(node) < NUMBER:  # nan is not less than anything
         rule = "must be a finite number below 10¹⁵: no number of a network is larger"
-        yield at, rule, str(node)[:40], "Write the number that is meant."
+        # Python writes no number of more than 4300 digits in decimal.
+        seen = hex(node) if isinstance(node, int) and node.bit_length() > 10_000 else str(node)
+        yield at, rule, seen[:40], "Write the number that is meant."
 
 
 def _is_unseen(character: str) -> bool:

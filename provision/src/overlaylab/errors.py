@@ -1,7 +1,11 @@
 """Errors that a user can act on."""
 
-LONGEST = 2000
-"""Characters of a value that an error repeats: a program's last words fit."""
+VALUE = 200
+"""Characters of a value that an error repeats."""
+WORDS = 2000
+"""Characters of a program's last words, which are worth more."""
+WHERE = 300
+"""Characters of a place: a file with its folders, and a field."""
 
 
 class UserError(Exception):
@@ -16,15 +20,16 @@ class UserError(Exception):
     def __init__(self, where: str, rule: str, *, seen: object = None, fix: str) -> None:
         self.where, self.rule, self.seen, self.fix = where, rule, seen, fix
         found = "" if seen is None else f" (found: {_short(str(seen))})"
-        super().__init__(f"{where}: {rule}{found}. {fix}")
+        super().__init__(f"{_short(str(where), WHERE)}: {rule}{found}. {fix}")
 
 
-def _short(seen: str) -> str:
-    """What a terminal shows as it is, and no more than can be read."""
+def _short(seen: str, most: int | None = None) -> str:
+    """What a terminal shows as it is, and no more than can be read. Several words without quotes are a program's."""
+    most = most or (WORDS if " " in seen and seen[0] != '"' else VALUE)
     plain = "".join(
-        each if each.isprintable() or each in "\n\t" else ascii(each)[1:-1] for each in seen[:LONGEST]
+        each if each.isprintable() or each in "\n\t" else ascii(each)[1:-1] for each in seen[:most]
     )
-    return plain if len(seen) <= LONGEST else f"{plain}… ({len(seen)} characters)"
+    return plain if len(seen) <= most else f"{plain}… ({len(seen)} characters)"
 
 
 class NodeError(Exception):

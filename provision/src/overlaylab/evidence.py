@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import shlex
 import socket
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,9 @@ def probe_script(interface: str, peer: Peer, mtu: int, mode: Mode) -> str:
     """
     size, ask = mtu - HEADERS, asking(mode)
     device = mode.wire.device
-    tcpdump = f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {interface}"
+    tcpdump = (
+        f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {shlex.quote(interface)}"
+    )
     # The path is asked while the ping that must not be answered waits for it.
     pings = f"""
 {ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}

@@ -100,7 +100,7 @@ ip netns exec {namespace} ping -n -q -c 1 -W 0.1 -M do -s {size + 1} {to} 2>&1
 echo '{_CUT}'"""
         for namespace, to in ((FIRST, server), (SECOND, client))
     )
-    capture = captured(f"tcpdump -i {interface} -Q out", f"({mode.wire.filter}) or icmp", pings)
+    capture = captured(f"tcpdump -i {shlex.quote(interface)} -Q out", f"({mode.wire.filter}) or icmp", pings)
     return f"""{capture}echo '{_CUT}'
 ip -n {FIRST} -o route get {server}
 echo '{_CUT}'

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 import getpass
+import json
+import os
 import re
 from dataclasses import dataclass
 from io import StringIO
-from ipaddress import AddressValueError, IPv4Address, IPv4Interface, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Address, IPv4Interface, IPv4Network, NetmaskValueError
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,12 @@ from overlaylab.paths import PROVISION
 SCHEMA = PROVISION / "inventory.schema.json"
 EXTERNAL = "external"
 """The provider of an inventory that somebody else's hosts stand in."""
+
+
+LEAST_LENGTH = 8
+"""Bits: the largest network that was ever given to anybody."""
+NOWHERE = IPv4Network("0.0.0.0/8")
+"""This network (RFC 791): no host has an address there."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def load_inventory(path: Path) -> Inventory:
 
     What stands in ``all.vars`` counts for every host; a host's own value wins.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 Path.is_file raises for a name that is too long
         raise UserError(
             "INVENTORY",
             "must name an inventory file",
@@ -78,9 +86,15 @@ def load_inventory(path: Path) -> Inventory:
     common = everything.get("vars") or {}
     nodes = tuple(_node(document, name, common, own or {}) for name, own in everything["hosts"].items())
     _check_addresses(document, nodes)
-    return Inventory(
-        common.get("overlaylab_cluster", path.stem), common.get("overlaylab_provider", EXTERNAL), nodes
-    )
+    name = common.get("overlaylab_cluster", path.stem)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", name):
+        raise document.error(
+            "all", "vars", "overlaylab_cluster",
+            rule="is missing, and the file's name is none for a cluster",
+            seen=json.dumps(name, ensure_ascii=False),
+            fix="Add it, or name the file with at most 63 letters, digits, dots, underscores and hyphens.",
+        )  # fmt: skip
+    return Inventory(name, common.get("overlaylab_provider", EXTERNAL), nodes)
 
 
 def write_inventory(path: Path, inventory: Inventory) -> None:
@@ -154,7 +168,7 @@ def _node(document: Document, name: str, common: dict[str, Any], own: dict[str, 
     if host_key is not None and not _is_key(host_key):
         raise document.error(
             *at("host_key"),
-            rule="must be a public key: its type and its base64 text",
+            rule="must be a public key on one line: its type and its base64 text",
             seen=f'"{host_key[:40]}"',
             fix="Copy the first two words of the node's /etc/ssh/ssh_host_ed25519_key.pub.",
         )
@@ -184,6 +198,12 @@ def _address(document: Document, at: tuple[str, ...], text: str) -> IPv4Interfac
         if "/" not in text:
             raise ValueError("the network's length is missing")
         address = IPv4Interface(text)
+        if not re.fullmatch(
+            r"[0-9.]+/[0-9]{1,2}", text
+        ):  # Python takes a netmask too, and one the other way round
+            raise ValueError("the network's length is no number of bits")
+        if address.network.prefixlen < LEAST_LENGTH or address in NOWHERE:
+            raise ValueError(f"no network of hosts is as large as {address.network}")
     except (AddressValueError, NetmaskValueError, ValueError) as wrong:
         raise document.error(
             *at, rule="must be an IPv4 address with its network's length", seen=f'"{text}": {wrong}',
@@ -233,6 +253,8 @@ def _check_addresses(document: Document, nodes: tuple[InventoryNode, ...]) -> No
 
 def _is_key(text: str) -> bool:
     """OpenSSH's public key line: the base64 text begins with the type's own name (RFC 4253, 6.6)."""
+    if "\n" in text:  # it becomes a line of known_hosts
+        return False
     kind, _, encoded = text.partition(" ")
     try:
         blob = base64.b64decode(encoded.split()[0] if encoded else "", validate=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ def state_script(interface: str, units: Sequence[str] = ()) -> str:
 
     units: systemd units that are sampled too, with the sample that was kept while the last trial ran.
     """
+    interface = shlex.quote(interface)
     sample = f"\nprintf ',\"units\":'\n{health.sample_script(units)}" if units else ""
     kept = f"printf ',\"units_during\":'\n{health.kept_script()}\n" if units else ""
     return f"""

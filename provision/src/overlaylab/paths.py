@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from overlaylab.errors import UserError
+
 ROOT = Path(__file__).resolve().parents[3]
 """The checkout."""
 
@@ -11,6 +13,8 @@ CLUSTERS = ROOT / "vagrant" / "clusters"
 PROFILES = ROOT / "profiles"
 SUITES = PROVISION / "suites"
 ROLES = PROVISION / "roles"
+LONGEST = 255
+"""Bytes of a file's name on Linux's file systems (NAME_MAX)."""
 DB = ROOT / "db"
 VIEWER = ROOT / "viewer"
 
@@ -22,12 +26,20 @@ def cache() -> Path:
 
 
 def typed(path: str | Path) -> Path:
-    """The file that was meant: a relative path counts from the folder in which the task was typed.
+    """The file that was meant: a relative path counts from the folder in which the task was typed. Raises UserError.
 
     Tasks run in the checkout, wherever they are typed; the front door says where that was.
     """
     caller = os.environ.get("OVERLAYLAB_CALLER")
-    return Path(caller, path) if caller and Path.cwd() == ROOT != Path(caller) else Path(path)
+    meant = Path(caller, path) if caller and Path.cwd() == ROOT != Path(caller) else Path(path)
+    if any(len(os.fsencode(part)) > LONGEST for part in meant.parts) or len(os.fsencode(meant)) > 4000:
+        raise UserError(
+            "file",
+            f"must have a name that the system takes: {LONGEST} bytes, 4000 with its folders",
+            seen=meant.name,
+            fix="Correct the path: is it a name, and not what the file holds?",
+        )
+    return meant
 
 
 def database() -> Path:

@@ -20,6 +20,17 @@ ETHERNET_HEADER = 14
 LEAST_RATE = 8000
 """bit/s; below it a full frame takes longer than a second."""
 
+MOST_OVERHEAD = 200
+"""Bytes per packet: a wire has 24, ATM's cells some 180 for a full frame; tc(8) takes 31 bits."""
+MOST_BURST = 1.0
+"""Seconds at the rate that a bucket holds: with more, no measurement here would meet the cap."""
+MOST_QUEUE = 10.0
+"""Seconds; the worst buffers of access networks hold some."""
+MOST_QUEUED = 2**32 - 1
+"""Bytes: bfifo's limit has 32 bits (tc-bfifo(8))."""
+MOST_RTT = 10.0
+"""Seconds: a geostationary satellite takes 0.6; ping and the handshakes of TCP give up beyond."""
+
 
 def cross_check(profile: Profile) -> None:
     """Raise UserError for the first rule that the profile breaks."""
@@ -68,6 +79,10 @@ def _check_rates(profile: Profile) -> None:
         name, other = ("sustained", "bucket") if profile.bucket is None else ("bucket", "sustained")
         fix = f"State {other}: a bucket drains to a rate."
         raise _wrong(profile, name, rule=f"needs {other} beside it", fix=fix)
+    if profile.burst is not None and profile.burst > profile.rate / 8 * MOST_BURST:
+        held = readable(profile.rate / 8 * MOST_BURST, "bytes")
+        fix = "Leave it out for the computed one; what a tier gives away above a lower rate is its bucket."
+        raise _wrong(profile, "burst", rule=f"must be at most {held}, one second at the rate", fix=fix)
     if profile.sustained is not None and profile.sustained >= profile.rate:
         raise _wrong(
             profile,
@@ -85,6 +100,9 @@ def _check_frames(profile: Profile) -> None:
             rule="must lie between 576 bytes and the 9001 of the lab's network",
             fix="IPv4 asks 576 of every host (RFC 791); clouds use 1500, 1460 or 9001.",
         )
+    if profile.overhead > MOST_OVERHEAD:
+        fix = "It counts once per packet: a wire's preamble, gap and checksum are 24 bytes."
+        raise _wrong(profile, "overhead", rule=f"must be at most {MOST_OVERHEAD} bytes", fix=fix)
     frames = 2 * ((profile.mtu or 1500) + ETHERNET_HEADER)
     for name in ("burst", "bucket"):
         if getattr(profile, name) is not None and getattr(profile, name) < frames:
@@ -93,13 +111,29 @@ def _check_frames(profile: Profile) -> None:
 
 
 def _check_time(profile: Profile) -> None:
+    from overlaylab.shaping import UNCAPPED  # late: it imports profiles
+
     if profile.queue <= 0:
         raise _wrong(profile, "queue", rule="must be more than 0 s", fix="20 ms suits most tiers.")
+    if profile.queue > MOST_QUEUE:
+        rule = f"must be at most {readable(MOST_QUEUE, 's')}: no buffer holds a packet longer"
+        raise _wrong(profile, "queue", rule=rule, fix="20 ms suits most tiers.")
+    longest = MOST_QUEUED * 8 / (profile.rate or UNCAPPED)
+    if profile.queue > longest:
+        rule = (
+            f"must be at most {readable(longest, 's')}: at the rate that is 4 GB, which tc counts in 32 bits"
+        )
+        raise _wrong(profile, "queue", rule=rule, fix="20 ms suits most tiers.")
     targets = {
         name: figure.value
         for name, figure in profile.figures.items()
         if name.startswith("latency.") and figure.value is not None
     }
+    for name, target in targets.items():
+        if target > MOST_RTT:
+            rule = f"must be at most {readable(MOST_RTT, 's')}: connections that take longer are given up"
+            fix = "Write a round-trip time as ping shows it; between continents it is 0.3 s."
+            raise _wrong(profile, *name.split(".", 2), rule=rule, fix=fix)
     if not profile.jitter:
         return
     if not targets:

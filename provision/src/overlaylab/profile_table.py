@@ -13,9 +13,14 @@ from overlaylab.quantities import readable
 
 NOTHING = "–"
 OFFLOADS = {"segmented": "off", "no-tunnel-offload": "no tunnels", "default": "as is"}
+SPARSE = (
+    "An RTT is that of dense traffic, packets 2 ms apart. An emulated CPU falls asleep when they are rarer: ping, which"
+    " sends one each second, shows up to 1 ms more."
+)
 LEGEND = (
     "rate: L2 bytes, then the sustained rate once the bucket is empty. RTT: targets, within a zone and between two.",
     "offloads: off: all is cut into packets before it is counted; no tunnels: what is in a tunnel is; as is: nothing.",
+    SPARSE,
     "estimates: how many of all its numbers have no source. ./task profile:show PROFILE=… names each one's.",
 )
 
@@ -65,6 +70,13 @@ def remarks(tier: Profile) -> Iterator[str]:
     if tier.price:
         yield "price: {value} {currency} per {per}, {date} ({source})".format(**tier.price)
     yield f"offloads: {tier.offloads}"
+    if has_latency(tier):
+        yield SPARSE
+
+
+def has_latency(tier: Profile) -> bool:
+    """Whether it asks for an RTT, within a zone or between two."""
+    return bool(tier.within_zone or tier.between_zones)
 
 
 def estimates(tier: Profile) -> tuple[str, ...]:

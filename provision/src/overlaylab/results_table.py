@@ -31,7 +31,8 @@ from overlaylab.store import Store
 
 CAVEATS = {
     "tcg": "Emulated CPU: where a ratio lies below its header theory, the emulated CPU decided it, "
-    "and a CPU-bound ratio from here is not a cloud's.",
+    "and a CPU-bound ratio from here is not a cloud's. It falls asleep between packets that are 10 ms apart or more: "
+    "such pings take up to 1 ms longer.",
     "shared-kernel": "CPU-bound ratios are this machine's, not a cloud's.",
 }
 SCALES = results_checks.UNITS

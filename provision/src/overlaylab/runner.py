@@ -311,7 +311,7 @@ class Runner:
 
     async def _read_underlay_mtus(self) -> None:
         for name, node in self.nodes.items():
-            script = f"cat /sys/class/net/{node.spec.underlay_interface}/mtu"
+            script = f"cat /sys/class/net/{shlex.quote(node.spec.underlay_interface)}/mtu"
             self._underlay_mtus[name] = int((await node.sh(script)).stdout)
 
     def _underlay_mtu(self, node: Node) -> int:

@@ -42,12 +42,26 @@ def best_error(data: Any, schema: Mapping[str, Any]) -> ValidationError | None:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    errors = list(Draft202012Validator(schema).iter_errors(data))
+    errors = list(Draft202012Validator(_to_the_end(schema)).iter_errors(data))
     if not errors:
         return None
     order = {"additionalProperties": 0, "required": 2}
     errors.sort(key=lambda e: (order.get(e.validator, 1), _position(data, e.absolute_path)))
     return best_match(errors[:1])
+
+
+def _to_the_end(schema: Any) -> Any:
+    """The schema with patterns in Python's words: a ``$`` of JSON Schema (ECMA-262) admits no last line feed."""
+    if isinstance(schema, list):
+        return [_to_the_end(each) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    ended = {key: _to_the_end(value) for key, value in schema.items()}
+    if isinstance(pattern := ended.get("pattern"), str):
+        ended["pattern"] = pattern.replace("$", r"\Z")
+    if isinstance(keys := ended.get("patternProperties"), Mapping):
+        ended["patternProperties"] = {key.replace("$", r"\Z"): value for key, value in keys.items()}
+    return ended
 
 
 def _position(data: Any, path: Any) -> list[int]:

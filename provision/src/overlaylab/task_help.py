@@ -15,12 +15,15 @@ from overlaylab.paths import ROOT
 
 ARGUMENTS = {
     "FILE": "What to open (default: the results database).",
+    "results:import FILE": "A file of iperf3 or flent; several stand after --.",
+    "bundle:show FILE": "The bundle.",
+    "bundle:verify FILE": "The bundle.",
     "FORMAT": "What to write.",
     "OVERLAY": "Which overlay.",
     "RUN": "Which run: its id, or the id's unique beginning or end.",
     "TRIALS": "Which trials of it, by trial_id (default: all).",
 }
-"""What click has no help for: a variable that its command takes as an argument."""
+"""What click has no help for: a variable that its command takes as an argument; of a task where it means another thing."""
 OWN = {"LAB", "TOOLS", "ROOT_DIR", "CLI_ARGS"}
 """What a Taskfile has in capitals and nobody types."""
 USED = re.compile(r"\.([A-Z][A-Z_]+)\b")
@@ -58,6 +61,8 @@ def text(name: str, cli: click.Group, width: int | None = None) -> str:
     ]
     used = [one for one in dict.fromkeys((*required, *USED.findall(words))) if one not in given]
     needed = {*required, *(one for one in used if one in parameters and parameters[one].required)}
+    places = list(parameters)
+    used.sort(key=lambda one: places.index(one) if one in needed and one in places else len(places))
     typed = {one: f"{one}={_value(parameters.get(one))}" for one in used}
 
     out = click.HelpFormatter(width=width, max_width=120)
@@ -68,7 +73,7 @@ def text(name: str, cli: click.Group, width: int | None = None) -> str:
     for paragraph in (said, *((command.help or "").split("\n\n")[1:] if command else ())):
         out.write_paragraph()
         out.write_text(" ".join(paragraph.split()))
-    rows = [(typed[one], _meaning(one, parameters.get(one), words)) for one in used]
+    rows = [(typed[one], _meaning(name, one, parameters.get(one), words)) for one in used]
     if any(meaning for _, meaning in rows):
         out.write_paragraph()
         with out.indentation():
@@ -122,8 +127,9 @@ def _after(arguments: Iterable[click.Parameter]) -> str:
     return f"[-- {' '.join(names) or '…'}]"
 
 
-def _meaning(name: str, parameter: click.Parameter | None, words: str) -> str:
-    told = getattr(parameter, "help", None) or ARGUMENTS.get(name, "")
+def _meaning(task: str, name: str, parameter: click.Parameter | None, words: str) -> str:
+    known = ARGUMENTS.get(f"{task} {name}") or ARGUMENTS.get(name, "")
+    told = getattr(parameter, "help", None) or known
     default = re.search(DEFAULT.format(name=name), words)
     if default and "default" not in told:
         return f"{told.rstrip('.')} (default: {default[1]}).".lstrip()
@@ -131,10 +137,10 @@ def _meaning(name: str, parameter: click.Parameter | None, words: str) -> str:
 
 
 def _example(name: str) -> str | None:
-    """The first call in the docs, with variables where there is one."""
+    """The first call in the docs, with variables where there is one, else with what stands after the dashes."""
     call = re.compile(rf"(?:^|`)(\./task {name}(?: [^`#\n]+)?)(?: *#|`|$)", re.MULTILINE)
     pages = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
     found = [
         one.strip() for page in pages for one in call.findall(page.read_text()) if not {"…", "<"} & set(one)
     ]
-    return next((one for one in found if "=" in one), found[0] if found else None)
+    return next((one for sign in ("=", " -- ", "") for one in found if sign in one), None)

@@ -257,4 +257,4 @@ def _address(node: Node) -> str:
 
 
 def _link(node: Node) -> str:
-    return f"/sys/class/net/{node.spec.underlay_interface}"
+    return f"/sys/class/net/{shlex.quote(node.spec.underlay_interface)}"

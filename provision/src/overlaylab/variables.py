@@ -31,13 +31,14 @@ def refused(wrong: click.BadParameter) -> UserError | None:
     about = getattr(wrong.param, "help", None)
     if isinstance(wrong, click.MissingParameter):
         typed = name(wrong.param)
-        return UserError(typed, "must be given", fix=about or f"Type {typed}=…")
+        form = "|".join(wrong.param.type.choices) if isinstance(wrong.param.type, click.Choice) else "…"
+        return UserError(typed, "must be given", fix=about or f"Type {typed}={form}.")
     found = REFUSED.match(wrong.message)
     return UserError(
         name(wrong.param),
         rule(wrong.param.type) or wrong.message.rstrip("."),
         seen=found["seen"] if found else None,
-        fix=about or "Leave it out for its default",
+        fix=about or ("Choose one of these." if wrong.param.required else "Leave it out for its default."),
     )
 
 

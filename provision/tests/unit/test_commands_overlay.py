@@ -1,6 +1,7 @@
 """`lab mtu` and `lab explain`: of an overlay that runs on nodes, of one that does not, and of none; the nodes in a table."""
 
 import json
+from dataclasses import asdict
 from ipaddress import IPv4Interface
 from types import SimpleNamespace
 
@@ -10,12 +11,13 @@ from lab_commands import lab, refused
 from lab_fakes import FakeNodes
 from test_running import FLOW, printed, status
 
-from overlaylab import overlay_live
+from overlaylab import overlay_live, profile_record
 from overlaylab.commands import cluster, measure
 from overlaylab.errors import NodeError
 from overlaylab.lock import cluster_lock
 from overlaylab.model import Variant
 from overlaylab.mtu_probe import _CUT
+from overlaylab.profile_table import SPARSE
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -245,9 +247,18 @@ def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
     assert told.count("lab@192.168.176.101:2222") == 2
     assert "192.168.177.10/24" in told and "192.168.177.11/24" in told
     assert "profile in force: one that a run put in force, without a proof that is kept\n" in told
+    assert SPARSE not in told
+    record = profile_record.Record(
+        "azure-a1", "d", "2026-01-02T03:04:05+00:00", True, (), {"pass": 9}, {"a b": 0.5e-3}, "abc"
+    )
+    there.accelerator = "tcg"
+    there.nodes.answers["|| echo null"] = f"{json.dumps(asdict(record))}\nabc\n"
+    told = lab("cluster", "status").stdout
+    assert "profile in force: azure-a1, since 2026-01-02 03:04 UTC; of its checks 9 passed\n" in told
+    assert f"{SPARSE}\n" in told
     there.nodes.answers["|| echo null"] = NodeError("node1 does not answer")
     assert "profile in force: not known: node1 does not answer\n" in lab("cluster", "status").stdout
-    assert there.nodes.dropped == 2
+    assert there.nodes.dropped == 3
     asked = len(there.nodes["node1"].log)
     with cluster_lock("pair", "a run"):
         assert (

@@ -1,5 +1,6 @@
 """What the documents say about this checkout: links, tasks, modules, variables, examples."""
 
+import csv
 import hashlib
 import json
 import re
@@ -143,6 +144,105 @@ def test_example_inventory_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ("node2", "203.0.113.12", "10.0.0.12/24"),
     ]
     assert [n.host_key is None for n in inventory.nodes] == [True, False]
+
+
+# -- tables -----------------------------------------------------------------------------------------
+
+
+def broken_tables(text: str) -> list[str]:
+    """Rows that no reader shows as one: another number of cells than the head's, no rule below it, no blank line above."""
+    broken, lines = [], re.sub(r"```.*?```", lambda block: "\n" * block[0].count("\n"), text, flags=re.DOTALL)
+    before, head = "", 0
+    for line in lines.split("\n"):
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        rule = re.fullmatch(r"\|( ?:?-+:? ?\|)+", line)
+        if cells and not head and before.strip() and not before.startswith(("|", "#", "<!--")):
+            broken.append(f"below text: {line}")
+        elif cells and not head and rule:
+            broken.append(f"no head: {line}")
+        elif head and before.startswith("|") and cells and cells != head:
+            broken.append(f"{head - 1} columns: {line}")
+        head = (head or cells) if cells else 0
+        before = line
+    for first, second in re.findall(r"(?:^|\n)\n(\|.*)\n(.*)", lines):
+        if not re.fullmatch(r"\|( ?:?-+:? ?\|)+", second):
+            broken.append(f"no rule: {first}")
+    return broken
+
+
+@pages
+def test_tables_are_whole(page: Path) -> None:
+    assert broken_tables(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_broken_table_is_found() -> None:
+    rule = "|---|---|"
+    assert broken_tables(f"a\n\n| a | b |\n{rule}\n| `x\\|y` | 2 |\n\nb\n") == []
+    assert broken_tables(f"\n\n| a | b |\n{rule}\n| 1 |\n") == ["2 columns: | 1 |"]
+    assert broken_tables("\n\n| a | b |\n| 1 | 2 |\n") == ["no rule: | a | b |"]
+    assert broken_tables(f"text\n| a | b |\n{rule}\n") == ["below text: | a | b |"]
+
+
+# -- files that are cited ---------------------------------------------------------------------------
+
+TOP = ("provision", "docs", "profiles", "vagrant", "db", "packer", "viewer")
+MADE = (
+    "viewer/dist",
+    "viewer/node_modules",
+    "viewer/release",
+    "profiles/aws-c5.large.yml",
+    "profiles/NAME.yml",
+)
+"""What is made there and kept in no commit, or named as an example."""
+
+
+def cited(text: str) -> set[str]:
+    """Paths of the checkout in code; not those with a part that the reader is to fill in."""
+    code = " ".join(re.findall(r"```.*?```|`[^`\n]+`", text, flags=re.DOTALL))
+    found = re.findall(rf"(?<![\w/.~-])((?:{'|'.join(TOP)})/[\w./*-]*)(?![\w<…{{$-])", code)
+    return {one.rstrip(".") for one in found if not one.startswith(MADE)}
+
+
+@pages
+def test_files_that_are_cited_are_there(page: Path) -> None:
+    absent = [one for one in cited(page.read_text(encoding="utf-8")) if not list(ROOT.glob(one.rstrip("/")))]
+    assert absent == []
+
+
+def test_a_citation_is_a_path_in_code() -> None:
+    text = (
+        "docs/a.md `docs/b.md`, `profiles/<name>.yml` `db/*.csv` `/usr/docs/x` ```\nvim profiles/own.yml\n```"
+    )
+    assert cited(text) == {"docs/b.md", "db/*.csv", "profiles/own.yml"}
+
+
+def test_pages_that_code_cites_are_there() -> None:
+    """The Vagrantfile cited a design.md that there never was."""
+    files = subprocess.run(
+        ["git", "ls-files", "provision", "vagrant", "packer", "task", "Taskfile.yml"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    known = {page.name for page in PAGES}
+    absent = set()
+    for file in files:
+        if not file.startswith("provision/tests/"):
+            text = (ROOT / file).read_text(encoding="utf-8", errors="replace")
+            absent |= {
+                (file, name)
+                for name in re.findall(r"(?<![\w*/])(?:docs/)?([\w-]+\.md)\b", text)
+                if name not in known
+            }
+    assert absent == set()
+
+
+def test_what_the_lab_has_and_was_not_measured_is_named() -> None:
+    """`All pairs`, said the page, and left two overlays out that have published pairs and a role."""
+    page = (ROOT / "docs" / "tiers.md").read_text(encoding="utf-8")
+    section = page.partition("## Does it reproduce?")[2].partition("\n## ")[0]
+    with (ROOT / "db" / "published.csv").open(newline="") as file:
+        published = {row["overlay"] for row in csv.DictReader(file)} - {"host"}
+    for name in published & set(overlays.names()):
+        assert name.replace("-", " ") in " ".join(section.lower().split()), name
 
 
 def test_licence_is_apache_2_to_the_letter() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -62,13 +63,41 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
     ("text", "seen"),
     [
         ("- " * 3000 + "x\n", "nested more than 40 levels deep"),
-        ("a: [\n" + "  x1,\n" * 100_000 + "]\n", "more than 5000 values"),
-        ("a: " + "x" * 1_000_000, "must be at most 1 MB long"),
+        ("a: [\n" + "  x1,\n" * 30_000 + "]\n", "more than 2500 values"),
+        ("a: " + "x" * 1_000_000, "must be at most 200 kB long"),
     ],
 )
 def test_a_file_that_would_be_read_for_long_is_refused_early(tmp_path: Path, text: str, seen: str) -> None:
     with pytest.raises(UserError, match=seen):
         parse_document(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("broken", ["Scanner", "Constructor"])
+def test_no_failure_of_the_yaml_library_is_a_traceback(tmp_path: Path, monkeypatch, broken: str) -> None:
+    """Its own mistakes are many: an index, a key or an attribute that is not there."""
+    from ruamel.yaml.constructor import SafeConstructor
+    from ruamel.yaml.scanner import Scanner
+
+    def fails(*_: object) -> None:
+        raise AttributeError("nobody foresaw it")
+
+    if broken == "Scanner":
+        monkeypatch.setattr(Scanner, "fetch_plain", fails)
+    else:
+        monkeypatch.setattr(SafeConstructor, "construct_document", fails)
+    with pytest.raises(UserError, match=r"some\.yml:1: must be valid YAML"):
+        parse_document(write(tmp_path, "a: 1\n"))
+
+
+def test_a_file_that_is_regular_and_has_nothing_yet(tmp_path: Path, monkeypatch) -> None:
+    """So is /proc/kmsg for root, which no test reads: messages would be gone for who waits for them."""
+    path = write(tmp_path, "a: 1\n")
+    with path.open() as real:
+        file = MagicMock(**{"fileno.return_value": real.fileno(), "read.return_value": None})
+        file.__enter__.return_value = file
+        monkeypatch.setattr(os, "fdopen", lambda descriptor, _: os.close(descriptor) or file)
+        with pytest.raises(UserError, match="whose text lies there"):
+            parse_document(path)
 
 
 def test_only_a_regular_file_is_read_and_nothing_is_waited_for(tmp_path: Path) -> None:

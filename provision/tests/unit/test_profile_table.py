@@ -88,9 +88,16 @@ def test_a_tier_with_its_words_price_and_sources() -> None:
     lines = [" ".join(line.split()) for line in printed(profile_table.details(tier), 320)]
     assert "queue 20 ms estimate " + tier.figures["queue"].source in lines
     assert "bucket 31.76 GB derived " + tier.figures["bucket"].source in lines
-    stands, words, price, offloads = profile_table.remarks(tier)
+    stands, words, price, offloads, rtt = profile_table.remarks(tier)
     assert stands == "stands for: AWS t2.small"
     assert words.startswith('the cloud\'s words: "Low to Moderate" (published: EC2')
     assert price.startswith("price: 0.026 USD per hour, 2014-07 (https://")
     assert offloads == "offloads: no-tunnel-offload"
+    assert rtt == profile_table.SPARSE
     assert list(profile_table.remarks(load_profile("none"))) == ["offloads: default"]
+
+
+def test_an_rtt_is_said_to_be_that_of_dense_traffic() -> None:
+    assert profile_table.SPARSE in profile_table.LEGEND
+    assert profile_table.SPARSE in tuple(profile_table.remarks(load_profile("azure-a1")))
+    assert profile_table.SPARSE not in tuple(profile_table.remarks(load_profile("none")))

@@ -3,8 +3,10 @@
 import json
 
 import pytest
+from lab_commands import lab
 
 from overlaylab import progress
+from overlaylab.profile import load_profile
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +82,12 @@ def test_a_line_is_said_as_it_is(capsys) -> None:
     assert (
         capsys.readouterr().err == "[bold] is no markup, and a long line stays one line: " + "x" * 200 + "\n"
     )
+
+
+def test_a_pipe_gets_every_line_of_a_table_whole(monkeypatch) -> None:
+    """At 80 columns a table was folded in the middle of a sentence, and no grep found it."""
+    source = load_profile("aws-t2.small").figures["rate"].source
+    assert len(source) > 80
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert source in lab("profile", "show", PROFILE="aws-t2.small").stdout
+    assert source not in lab("profile", "show", PROFILE="aws-t2.small", COLUMNS="80").stdout

@@ -50,6 +50,35 @@ def test_what_is_required_comes_first_and_values_say_what_they_may_be() -> None:
     assert re.search(r"^Example: \./task lab:weave \S*=", weave, re.MULTILINE)
 
 
+def test_a_file_is_what_its_task_takes() -> None:
+    assert "FILE=…         A file of iperf3 or flent; several stand after --." in told("results:import")
+    assert "The bundle." in told("bundle:verify")
+    assert "What to open (default: the results database)." in told("view")
+
+
+@pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")
+@pytest.mark.parametrize(
+    ("typed", "paragraph"),
+    [
+        ("lab:ssh", "node: must be named. ./task lab:ssh -- node1 opens a shell on the first one."),
+        ("profile:show", "PROFILE: must be given. Which of profiles/."),
+        (
+            "results:export FORMAT=xml",
+            "FORMAT: must be one of csv, json (found: xml). Choose one of these.",
+        ),
+        ("results:export", "FORMAT: must be given. Type FORMAT=csv|json."),
+        ("results:report", "OUT: must be given. File to make; - for standard output."),
+        ("results:void TRIALS=3", "RUN: must be given. Type RUN=…: ./task results:list has the ids."),
+    ],
+)
+def test_what_is_missing_is_told_in_the_labs_own_words_and_last(typed: str, paragraph: str, tmp_path) -> None:
+    done = subprocess.run(
+        [str(ROOT / "task"), *typed.split(), "WHY=x"], env=os.environ | {"LAB_DB": str(tmp_path / "lab.sqlite")},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stderr.splitlines()[-1] == f"overlaylab: {paragraph}"
+
+
 def test_an_unknown_task_is_refused_with_the_nearest() -> None:
     assert 'Did you mean "results:show"?' in refused("task-help", "results:shw").fix
     assert refused("task-help", "measure").where == "task"  # internal

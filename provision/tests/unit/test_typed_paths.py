@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from overlaylab import paths
+from overlaylab.errors import UserError
 from overlaylab.store import Store
 
 IPERF3 = Path(__file__).parents[1] / "fixtures" / "iperf3" / "3.12-tcp.out"
@@ -26,6 +27,13 @@ def test_a_relative_path_counts_from_where_it_was_typed(monkeypatch, tmp_path) -
     assert paths.database() == paths.ROOT / "results" / "lab.sqlite"
     monkeypatch.chdir(tmp_path.parent)  # the command itself, called from elsewhere
     assert paths.typed("x.json") == Path("x.json")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "é" * 200, "x/" * 3000])
+def test_a_name_that_no_file_can_have(monkeypatch, name: str) -> None:
+    monkeypatch.setenv("LAB_DB", f"/tmp/{name}")
+    with pytest.raises(UserError, match="must have a name that the system takes"):
+        paths.database()
 
 
 @pytest.mark.skipif("OVERLAYLAB_TOOLS" not in os.environ, reason="needs the pinned toolchain")

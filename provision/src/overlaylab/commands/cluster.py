@@ -23,7 +23,9 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
     tier: what its nodes are for, where it is known: containers get a tier's vCPUs and quota when they are made.
+    Raises UserError.
     """
+    clusters.load_cluster(cluster)  # before its name is part of a path
     name = asked or named.of_cluster(cluster)
     limits = {"vcpus": tier.vcpus, "quota": tier.quota} if tier is not None and name == "lxc" else {}
     return named.make(name, cluster, say, **limits)
@@ -103,7 +105,7 @@ def up(cluster: str, asked: str | None) -> None:
 @provider_option
 def status(cluster: str, asked: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
-    from overlaylab import overlays
+    from overlaylab import overlays, profile_table
 
     if not has_nodes(cluster, asked):
         say(f"cluster {cluster} has no nodes yet; ./task lab:up brings them up")
@@ -141,7 +143,10 @@ def status(cluster: str, asked: str | None) -> None:
     why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
     out.print(f"accelerator: {provider.accelerator}{why}")
     if profile:
-        out.print(f"profile in force: {profile}", soft_wrap=True)
+        words, delayed = profile
+        out.print(f"profile in force: {words}", soft_wrap=True)
+        if delayed and provider.accelerator == "tcg":
+            out.print(profile_table.SPARSE, soft_wrap=True)
     if not provider.snapshots:
         return
     names = [
@@ -153,32 +158,35 @@ def status(cluster: str, asked: str | None) -> None:
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
 
 
-async def _profile_in_force(cluster: str, provider) -> str:
-    """In words; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
+async def _profile_in_force(cluster: str, provider) -> tuple[str, bool]:
+    """In words, and whether it delays; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
     from overlaylab import profile_record
 
     if lock.is_held(cluster):
-        return "not asked for, as another command uses the nodes"
+        return "not asked for, as another command uses the nodes", False
     try:
         await provider.nodes.connect(ANSWERS)
         printed = await provider.nodes.sh(profile_record.READ, timeout=ANSWERS)
     except (NodeError, TimeoutError) as error:
-        return f"not known: {error or 'a node does not answer'}"
+        return f"not known: {error or 'a node does not answer'}", False
     finally:
         provider.nodes.drop()
-    return profile_record.in_words(
-        {name: profile_record.on_node(done.stdout) for name, done in printed.items()}
-    )
+    found = {name: profile_record.on_node(done.stdout) for name, done in printed.items()}
+    return profile_record.in_words(found), any(record and record.baseline for record, _ in found.values())
 
 
 # What follows the node is the command's own, options too.
 @command.command(context_settings={"allow_interspersed_args": False})
 @cluster_option
 @provider_option
-@click.argument("node")
+@click.argument("node", required=False)
 @click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
-def ssh(cluster: str, asked: str | None, node: str, remote_command: tuple[str, ...]) -> None:
+def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
+    if not node:
+        raise UserError(
+            "node", "must be named", fix="./task lab:ssh -- node1 opens a shell on the first one."
+        )
     provider = provider_there(cluster, asked)
     if not (provider.folder / "inventory.yml").exists():
         raise UserError(f"cluster {cluster}", "has half made nodes", fix="Make them anew with ./task lab:up")

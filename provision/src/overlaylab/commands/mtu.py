@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 from dataclasses import replace
 
@@ -104,7 +105,9 @@ async def _examine(provider, variant: Variant | None) -> mtu.Facts:
 async def facts_of(nodes: Nodes, running: Running) -> mtu.Facts:
     """Ask devices, and ping from every node to every other."""
     looked = {
-        name: int((await node.sh(f"cat /sys/class/net/{node.spec.underlay_interface}/mtu")).stdout)
+        name: int(
+            (await node.sh(f"cat /sys/class/net/{shlex.quote(node.spec.underlay_interface)}/mtu")).stdout
+        )
         for name, node in nodes.items()
     }
     underlay, header = min(looked.values()), running.mode.header_bytes

@@ -28,10 +28,6 @@ from overlaylab.providers.shaped import on_nodes
 from overlaylab.shaper import Shaper
 from overlaylab.tier_calibration_command import calibrate
 
-SPARSE = (
-    "The RTT is that of dense traffic, packets 2 ms apart. An emulated CPU falls asleep when they are rarer: ping, which"
-    " sends one each second, shows up to 1 ms more"
-)
 _profile = click.option("--profile", "name", envvar="PROFILE", required=True, help="Which of profiles/.")
 
 
@@ -100,7 +96,7 @@ def verify(name: str, cluster: str, asked: str | None, inventory: str | None) ->
     async def work(found: Shaper) -> None:
         verdicts.extend(check.verdict for check in await _proven(found))
 
-    _with_nodes(name, cluster, asked, inventory, work, overlay="host")
+    _with_nodes(name, cluster, asked, inventory, work, overlay="host", sparse=True)
     if "fail" in verdicts:
         sys.exit(1)
 
@@ -236,8 +232,8 @@ def _with_nodes(
         if inventory:
             await provider.renew()  # should this end in the middle, the hosts clean up by themselves
         await work(on_nodes(provider, tier))
-        if sparse and provider.accelerator == "tcg" and (tier.within_zone or tier.between_zones):
-            say(SPARSE)
+        if sparse and provider.accelerator == "tcg" and profile_table.has_latency(tier):
+            say(profile_table.SPARSE)
         if not keep:
             await provider.leave()
         elif inventory:

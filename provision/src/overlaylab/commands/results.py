@@ -279,6 +279,8 @@ def void_command(run: str, trials: tuple[str, ...], why: str, yes: bool) -> None
     """
     from overlaylab import comparison, prune
 
+    if not run:
+        raise UserError("RUN", "must be given", fix="Type RUN=…: ./task results:list has the ids.")
     with opened() as store:
         run_id = store.find_run(run)
         known = store.trial_ids(run_id)

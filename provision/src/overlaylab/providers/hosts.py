@@ -144,7 +144,9 @@ class Hosts:
                 continue
             for node in self.nodes.values():
                 name = node.spec.underlay_interface
-                asked = await node.sh(f"cat /sys/class/net/{name}/device/sriov_totalvfs", check=False)
+                asked = await node.sh(
+                    f"cat /sys/class/net/{shlex.quote(name)}/device/sriov_totalvfs", check=False
+                )
                 if not asked.stdout.strip().strip("0"):
                     raise UserError(
                         f"{self.path}: {node.name}",
