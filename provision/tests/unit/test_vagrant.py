@@ -108,9 +108,10 @@ async def test_interrupting_lets_vagrant_clean_up(fake, tmp_path) -> None:
         f"trap 'echo cleaned >{tmp_path}/cleaned; exit 1' INT; touch {tmp_path}/begun; while :; do sleep 0.05; done"
     )
     call = asyncio.create_task(lab("up"))
-    async with asyncio.timeout(60):
-        while not (tmp_path / "begun").exists():
-            await asyncio.sleep(0.01)
+    for _ in range(6000):  # a busy machine may take seconds to begin
+        if (tmp_path / "begun").exists():
+            break
+        await asyncio.sleep(0.01)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
