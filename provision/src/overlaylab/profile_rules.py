@@ -17,6 +17,9 @@ ANY_PAIR = "any"
 ETHERNET_HEADER = 14
 """Bytes that Linux's queueing disciplines count on top of the MTU."""
 
+UNCAPPED = 100_000_000_000
+"""Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here."""
+
 LEAST_RATE = 8000
 """bit/s; below it a full frame takes longer than a second."""
 
@@ -111,8 +114,6 @@ def _check_frames(profile: Profile) -> None:
 
 
 def _check_time(profile: Profile) -> None:
-    from overlaylab.shaping import UNCAPPED  # late: it imports profiles
-
     if profile.queue <= 0:
         raise _wrong(profile, "queue", rule="must be more than 0 s", fix="20 ms suits most tiers.")
     if profile.queue > MOST_QUEUE:

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 
 from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode
 from overlaylab.profile import Profile
+from overlaylab.profile_rules import UNCAPPED
 
 ETHERNET = 14
 """Bytes of an Ethernet header, which qdiscs count and the MTU does not."""
-
-UNCAPPED = 100_000_000_000
-"""Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here."""
 
 DEFAULT_MTU = 1500
 """Bytes assumed for sizes where a profile leaves the node's own MTU."""

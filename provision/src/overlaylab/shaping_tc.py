@@ -7,7 +7,8 @@ the outer destination address: the peer's own, and its endpoint's where an overl
 
 from __future__ import annotations
 
-from overlaylab.shaping import BURST_TIME, UNCAPPED, NodeShaping, PeerClass
+from overlaylab.profile_rules import UNCAPPED
+from overlaylab.shaping import BURST_TIME, NodeShaping, PeerClass
 
 NETEM_LIMIT = 20_000
 """Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue."""

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address
 from lab_builders import inventory
 from lab_fakes import Counters, FakeNodes, iperf3, ping
 
-from overlaylab import shaping, shaping_readback, shaping_scripts
+from overlaylab import profile_rules, shaping, shaping_readback, shaping_scripts
 from overlaylab.profile import load_profile
 from overlaylab.shaper import Shaper
 
@@ -36,7 +36,7 @@ def readback(shaped: shaping.NodeShaping, **changes) -> str:
         for n, peer in enumerate(shaped.peers, 0x10)
         if peer.impaired
     ]
-    rate = shaped.rate or shaping.UNCAPPED
+    rate = shaped.rate or profile_rules.UNCAPPED
     qdiscs += [
         {
             "kind": "bfifo",
