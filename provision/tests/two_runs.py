@@ -18,14 +18,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent / "fixtures" / "results"))
 import maker
 
-from overlaylab import comparison
-from overlaylab.inference import ALPHA
-from overlaylab.inference_samples import Known, shift
-from overlaylab.model import Sample
-from overlaylab.paths import ROOT
-from overlaylab.results import Report, report
-from overlaylab.results_compare import changed, compare, hindrances
-from overlaylab.store import Store
+from overlaylab.core.model import Sample
+from overlaylab.core.paths import ROOT
+from overlaylab.report import comparison
+from overlaylab.results.compare import changed, compare, hindrances
+from overlaylab.results.results import Report, report
+from overlaylab.stats.inference import ALPHA
+from overlaylab.stats.samples import Known, shift
+from overlaylab.store.store import Store
 
 GOLDEN = ROOT / "viewer" / "test" / "unit" / "golden" / "two-runs.json"
 QUERIES = ROOT / "viewer" / "src" / "database" / "queries"

@@ -1,4 +1,4 @@
-"""Prints what happens as one JSON object per line: overlaylab.ansible reads it."""
+"""Prints what happens as one JSON object per line: overlaylab.nodes.ansible reads it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """``python -m overlaylab``."""
 
-from overlaylab.cli import main
+from overlaylab.cli.main import main
 
 main()

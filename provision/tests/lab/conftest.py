@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from lab_turns import PASSED_OVER, pass_over
 
-from overlaylab import lock, paths, requirements
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
-from overlaylab.providers import Provider, named
+from overlaylab.core import lock, paths
+from overlaylab.core.model import Variant
+from overlaylab.providers import Provider, named, requirements
+from overlaylab.specs.profile import load_profile
 
 TIER = "azure-a0"
 """5 Mbit/s: little enough for an emulated CPU that is also busy with something else."""

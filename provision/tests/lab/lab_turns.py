@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from overlaylab import bundle_source, paths
+from overlaylab.core import paths
+from overlaylab.machine import bundle_source
 
 EVERY = 5
 """No test of a group is passed over for more commits in a row; what is rare says how often it is taken."""

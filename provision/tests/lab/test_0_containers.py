@@ -7,8 +7,10 @@ import json
 import pytest
 from test_3_roles import states
 
-from overlaylab import ansible, netstate, overlays, shaping_scripts, theory
-from overlaylab.model import Variant
+from overlaylab.core.model import Variant
+from overlaylab.nodes import ansible, netstate
+from overlaylab.shaping import scripts, theory
+from overlaylab.specs import overlays
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_only_what_leaves_a_node_is_held_to_the_rate(within) -> None:
 def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) -> None:
     containers.clean()
     # Set before an overlay comes, and not the overlay's to take back.
-    containers.sh(shaping_scripts.mtu_script("eth1", 1500))
+    containers.sh(scripts.mtu_script("eth1", 1500))
     before = states(containers)
     flannel = Variant("flannel", "host-gw")
     containers.converge(flannel)

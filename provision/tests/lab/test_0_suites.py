@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from overlaylab.documents import names_in
-from overlaylab.paths import SUITES
-from overlaylab.plan import LOCAL
-from overlaylab.suite import load_suite
+from overlaylab.core.documents import names_in
+from overlaylab.core.paths import SUITES
+from overlaylab.run.plan import LOCAL
+from overlaylab.specs.suite import load_suite
 
 SCALE = 0.1
 

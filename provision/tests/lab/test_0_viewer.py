@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths, viewer_modules
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.desktop import modules
+from overlaylab.store.store import Store
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) ->
     told = json.loads(done.stdout)
     assert told["title"] == "lab.sqlite – overlaylab"
     version = json.loads((paths.VIEWER / "package.json").read_text())["version"]
-    commit = viewer_modules.commit()
+    commit = modules.commit()
     assert commit and told["about"].startswith(f"overlaylab {version} ({commit}), Electron ")
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from overlaylab import theory
+from overlaylab.shaping import theory
 
 
 @pytest.fixture(scope="module")

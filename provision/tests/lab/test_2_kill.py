@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths
+from overlaylab.core import paths
 
 
 @pytest.mark.turn("nodes")

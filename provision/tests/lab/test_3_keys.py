@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from overlaylab import ssh_keys
-from overlaylab.model import Variant
+from overlaylab.core.model import Variant
+from overlaylab.machine import ssh_keys
 
 HOST_KEY = "cut -d' ' -f1,2 /etc/ssh/ssh_host_ed25519_key.pub"
 

@@ -8,10 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import ansible, evidence, netstate, overlays, paths
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
-from overlaylab.shaper import Shaper
+from overlaylab.core import paths
+from overlaylab.core.model import Variant
+from overlaylab.nodes import ansible, netstate
+from overlaylab.run import evidence
+from overlaylab.shaping.shaper import Shaper
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import load_profile
 
 HOST = Variant("host")
 FASTDP = Variant("weave", "fastdp")

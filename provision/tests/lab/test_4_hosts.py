@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from overlaylab import netstate
-from overlaylab.inventory import Inventory, load_inventory, write_inventory
+from overlaylab.nodes import netstate
+from overlaylab.specs.inventory import Inventory, load_inventory, write_inventory
 
 
 @pytest.mark.turn("nodes")

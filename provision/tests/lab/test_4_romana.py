@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import daemon_sources, daemons
+from overlaylab.image import daemon_sources, daemons
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "romana" / "watch_test.go"
 

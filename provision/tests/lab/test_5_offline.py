@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from overlaylab import paths
+from overlaylab.core import paths
 
 PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "PIP_INDEX_URL")
 UNREACHABLE = {

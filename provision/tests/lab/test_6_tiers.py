@@ -10,13 +10,15 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import cpu, lock, netstate, shaper, shaping_scripts
-from overlaylab.errors import NodeError
-from overlaylab.model import ProfileCheck
-from overlaylab.node_state import read_state, state_script
-from overlaylab.profile import load_profile, varied
+from overlaylab.core import lock
+from overlaylab.core.errors import NodeError
+from overlaylab.core.model import ProfileCheck
+from overlaylab.nodes import netstate
 from overlaylab.providers import named
-from overlaylab.shaper import Shaper
+from overlaylab.shaping import cpu, scripts, shaper
+from overlaylab.shaping.node_state import read_state, state_script
+from overlaylab.shaping.shaper import Shaper
+from overlaylab.specs.profile import load_profile, varied
 
 TWO_RATES = varied(
     load_profile("aws-t2.small"), "small", rate=40e6, sustained=4e6, bucket=4e5, within_zone=None, quota=0.8
@@ -72,9 +74,7 @@ def test_two_rates_and_a_quota_then_another_tier_then_none(nodes) -> None:
         other = Shaper(provider.nodes, replace(load_profile("azure-a1"), within_zone=None), provider.cpu)
         assert shaper.problems(await other.apply_and_read_back()) is None
         assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, None)
-        gone = (
-            f"pgrep -f [b]ucket.py; ip link show {shaping_scripts.INGRESS}; ls {shaping_scripts.STATE}/bucket"
-        )
+        gone = f"pgrep -f [b]ucket.py; ip link show {scripts.INGRESS}; ls {scripts.STATE}/bucket"
         assert (await node.sh(gone, check=False)).stdout == ""
         await other.clear()
 
@@ -110,7 +110,7 @@ def test_a_reboot_keeps_the_profile(nodes) -> None:
                 node.drop()
                 await asyncio.sleep(1)
         assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.8)
-        script = shaping_scripts.apply_script(tier.told("node1"))
+        script = scripts.apply_script(tier.told("node1"))
         assert (await node.sh(script)).stdout == "unchanged\n"
 
     nodes.do(work)

@@ -17,9 +17,14 @@ from conftest import Cluster, Lab
 from lab_turns import EVERY, PASSED_OVER, share, turn
 from test_3_roles import states
 
-from overlaylab import ansible, evidence, netstate, overlays, policy_lab, requirements, shaping_scripts
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
+from overlaylab.core.model import Variant
+from overlaylab.live import policy_lab
+from overlaylab.nodes import ansible, netstate
+from overlaylab.providers import requirements
+from overlaylab.run import evidence
+from overlaylab.shaping import scripts
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import load_profile
 
 TIER = load_profile("azure-a0")
 
@@ -111,7 +116,7 @@ def clean(request) -> Callable[[str], tuple[Cluster, dict]]:
         nodes = request.getfixturevalue("containers" if where == "lxc" else "nodes")
         nodes.clean()
         # The tier's MTU is set before an overlay comes, and is not the overlay's to take back.
-        nodes.sh(shaping_scripts.mtu_script("eth1", TIER.mtu))
+        nodes.sh(scripts.mtu_script("eth1", TIER.mtu))
         return nodes, states(nodes)
 
     return look

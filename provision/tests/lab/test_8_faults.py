@@ -17,9 +17,12 @@ from lab_turns import PASSED_OVER, turn
 from test_3_roles import states
 from test_7_overlays import TIER
 
-from overlaylab import ansible, netstate, overlays, requirements, shaping_scripts
-from overlaylab.errors import UserError
-from overlaylab.model import Variant
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.nodes import ansible, netstate
+from overlaylab.providers import requirements
+from overlaylab.shaping import scripts
+from overlaylab.specs import overlays
 
 UNDERLAY = "192.168.77.0/24"
 OURS, THEIRS = "192.168.77.11", "192.168.77.12"
@@ -110,7 +113,7 @@ def where(name: str, fault: Fault, request: pytest.FixtureRequest) -> Cluster:
 def test_a_fault_is_named_and_leaves_nothing(request, name: str, fault: Fault) -> None:
     nodes = where(name, fault, request)
     nodes.clean()
-    nodes.sh(shaping_scripts.mtu_script("eth1", TIER.mtu))
+    nodes.sh(scripts.mtu_script("eth1", TIER.mtu))
     arguments = {**overlays.load(name).modes[default(name).key].arguments, **fault.arguments}
     if fault.begin:
         nodes.sh(fault.begin, only=["node2"])

@@ -7,9 +7,12 @@ from types import ModuleType
 import pytest
 from lab_scripts import script
 
-from overlaylab import bundle_source, host, paths, provider_choice, routes
-from overlaylab.paths import ROLES, ROOT
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.core.paths import ROLES, ROOT
+from overlaylab.machine import bundle_source, ready
+from overlaylab.providers import choice
+from overlaylab.specs import routes
+from overlaylab.store.store import Store
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -76,8 +79,6 @@ def machine(monkeypatch: pytest.MonkeyPatch, own_cache, tmp_path) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr(host, "accelerator", lambda: "tcg")
-    monkeypatch.setattr(
-        provider_choice, "choose", lambda asked, *_: (asked or "libvirt", "provider: as typed")
-    )
+    monkeypatch.setattr(ready, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(choice, "choose", lambda asked, *_: (asked or "libvirt", "provider: as typed"))
     monkeypatch.setattr(routes, "known", list)

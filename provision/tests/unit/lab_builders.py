@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.inventory import Inventory, InventoryNode
+from overlaylab.specs.inventory import Inventory, InventoryNode
 
 
 def node(number: int, zone: str = "a", ssh_host: str | None = None) -> InventoryNode:

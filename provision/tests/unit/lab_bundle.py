@@ -6,9 +6,11 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from overlaylab import bundle_make, bundle_systems, host_releases, paths
-from overlaylab.bundle_manifest import TOP, Manifest
-from overlaylab.bundle_parts import Source
+from overlaylab.core import paths
+from overlaylab.image import bundle_make, bundle_systems
+from overlaylab.image.bundle_parts import Source
+from overlaylab.machine import releases
+from overlaylab.machine.bundle_manifest import TOP, Manifest
 
 KEY = "0123456789abcdef"
 
@@ -38,7 +40,7 @@ def sources(folder: Path) -> list[Source]:
 def manifest(parts: list[Source], **other) -> Manifest:
     """Their manifest; for this machine unless told otherwise."""
     fields = {
-        "system": host_releases.key(), "architecture": bundle_systems.architecture(), "commit": "c" * 40,
+        "system": releases.key(), "architecture": bundle_systems.architecture(), "commit": "c" * 40,
         "version": "cccccccc", "made": 1700000000, "contents": ("lab",), "overlays": ("weave",),
         "parts": tuple(bundle_make.measured(part) for part in parts),
     }  # fmt: skip

@@ -7,7 +7,7 @@ import io
 
 import dpkt
 
-from overlaylab.evidence import _CUT, MARKER
+from overlaylab.run.evidence import _CUT, MARKER
 
 PAYLOAD = bytes(16) + MARKER * 10
 """Of a marked ping: its time of sending, then the pattern."""

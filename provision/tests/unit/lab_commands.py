@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from click.testing import CliRunner, Result
 
-from overlaylab import cli
-from overlaylab.errors import UserError
+from overlaylab.cli import main
+from overlaylab.core.errors import UserError
 
 
 def lab(*words: str, **variables: str) -> Result:
     """The command line, with these variables in the environment; errors come as the result's exception."""
-    return CliRunner().invoke(cli.cli, words, env=variables)
+    return CliRunner().invoke(main.cli, words, env=variables)
 
 
 def refused(*words: str, **variables: str) -> UserError:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from lab_builders import cpu
 
-from overlaylab.errors import NodeError
-from overlaylab.inventory import Inventory, InventoryNode
-from overlaylab.model import JSON
-from overlaylab.ssh import Completed
+from overlaylab.core.errors import NodeError
+from overlaylab.core.model import JSON
+from overlaylab.nodes.ssh import Completed
+from overlaylab.specs.inventory import Inventory, InventoryNode
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
@@ -66,7 +66,7 @@ class FakeNode:
 
 
 class FakeNodes(Mapping[str, FakeNode]):
-    """As `overlaylab.ssh.Nodes`. `answers` are common to all nodes."""
+    """As `overlaylab.nodes.ssh.Nodes`. `answers` are common to all nodes."""
 
     def __init__(self, inventory: Inventory, answers: dict[str, Answer]) -> None:
         self.inventory = inventory

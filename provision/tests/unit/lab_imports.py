@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from overlaylab.model import Variant
+from overlaylab.core.model import Variant
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 IPERF3 = FIXTURES / "iperf3"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from overlaylab.model import Sample
-from overlaylab.results import report
-from overlaylab.results_table import show
+from overlaylab.core.model import Sample
+from overlaylab.report.table import show
+from overlaylab.results.results import report
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -8,14 +8,14 @@ from lab_builders import inventory
 from lab_captures import echo, pinged_back, printed, udp
 from lab_fakes import Counters, FakeNodes, iperf3, qperf
 
-from overlaylab import overlays
-from overlaylab.model import ProfileCheck, RunRecord, Variant
-from overlaylab.plan import plan_trials
-from overlaylab.profile import load_profile
+from overlaylab.core.model import ProfileCheck, RunRecord, Variant
 from overlaylab.providers import Entered
-from overlaylab.runner import Runner
-from overlaylab.store import Store
-from overlaylab.suite import load_suite
+from overlaylab.run.plan import plan_trials
+from overlaylab.run.runner import Runner
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import load_profile
+from overlaylab.specs.suite import load_suite
+from overlaylab.store.store import Store
 
 A1 = load_profile("azure-a1")
 HOST, FASTDP, SLEEVE = Variant("host"), *overlays.select("weave", "fastdp,sleeve")

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 
 def script(path: Path) -> ModuleType:

@@ -9,9 +9,11 @@ from ipaddress import IPv4Address
 from lab_builders import inventory
 from lab_fakes import Counters, FakeNodes, iperf3, ping
 
-from overlaylab import profile_rules, shaping, shaping_readback, shaping_scripts
-from overlaylab.profile import load_profile
-from overlaylab.shaper import Shaper
+from overlaylab.shaping import readback as shaping_readback
+from overlaylab.shaping import scripts, sizes
+from overlaylab.shaping.shaper import Shaper
+from overlaylab.specs import profile_rules
+from overlaylab.specs.profile import load_profile
 
 A1 = load_profile("azure-a1")
 THEORY = 100e6 * 1448 / 1514
@@ -21,7 +23,7 @@ COUNTERS = "</proc/stat"
 PING, IPERF3, READBACK = "ping -n", "iperf3 --client", "tc -j qdisc show"
 
 
-def readback(shaped: shaping.NodeShaping, **changes) -> str:
+def readback(shaped: sizes.NodeShaping, **changes) -> str:
     """What a node prints on which `shaped` is in force, but for `changes`."""
     qdiscs = [{"kind": "htb" if shaped.queueing else "noqueue", "root": True, "handle": "1:"}]
     qdiscs += [
@@ -106,7 +108,7 @@ class Network:
         for script in reversed(node.log):
             if "tc -batch" in script:
                 return sum(float(us) * 1e-6 for us in re.findall(r"netem delay (\d+)us", script))
-            if script == shaping_scripts.clear_script("eth1"):
+            if script == scripts.clear_script("eth1"):
                 return 0.0
         return 0.0
 

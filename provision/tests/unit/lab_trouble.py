@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from lab_run import Bench, Lab, Shaper
 
-from overlaylab.errors import UserError
-from overlaylab.runner import Runner
-from overlaylab.store import UNFINISHED, Store
+from overlaylab.core.errors import UserError
+from overlaylab.run.runner import Runner
+from overlaylab.store.store import UNFINISHED, Store
 
 BLOCKS = 25
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import accuracy
-from overlaylab.accuracy import Cap, Second, Udp
-from overlaylab.accuracy_table import Proved, targets
-from overlaylab.inference_samples import proportion
-from overlaylab.model import ProfileCheck
-from overlaylab.profile import load_profile, varied
+from overlaylab.bench import accuracy
+from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.accuracy_table import Proved, targets
+from overlaylab.core.model import ProfileCheck
+from overlaylab.specs.profile import load_profile, varied
+from overlaylab.stats.samples import proportion
 
 CAP = Cap(rate=100e6, burst=100_000, queue=250_000, mtu=1500)
 FRAME = 1490

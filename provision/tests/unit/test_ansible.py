@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import ansible, overlays
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.nodes import ansible
+from overlaylab.specs import overlays
 
 INVENTORY = """
 all:

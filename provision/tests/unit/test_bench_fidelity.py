@@ -4,10 +4,11 @@ import pytest
 from lab_commands import lab, refused
 from test_fidelity_lab import maker, measure, on
 
-from overlaylab import experiment, paths
-from overlaylab.commands import bench_fidelity
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.cli.commands import bench_fidelity
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.run import experiment
+from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine", "untyped")
 

@@ -8,7 +8,7 @@ import time
 import pytest
 from lab_builders import runs
 
-from overlaylab.benchmarks import base, iperf, sockperf
+from overlaylab.tools import base, iperf, sockperf
 
 TCP = {"protocol": "tcp", "duration": "5 s", "omit": "1 s", "streams": 1}
 PING = {"count": 200, "interval": "20 ms", "payload": "56 bytes"}

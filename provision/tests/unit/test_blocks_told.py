@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import blocks_told, experiment
-from overlaylab.model import Sample
-from overlaylab.store import Store
-from overlaylab.suite import load_suite
+from overlaylab.core.model import Sample
+from overlaylab.report import blocks_told
+from overlaylab.run import experiment
+from overlaylab.specs.suite import load_suite
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import boxes
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.image import boxes
 
 
 def libvirt_box(path: Path, **members: bytes) -> Path:

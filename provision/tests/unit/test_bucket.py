@@ -2,7 +2,7 @@
 
 import pytest
 
-from overlaylab.on_node.bucket import LONGEST, SHORTEST, Bucket
+from overlaylab.shaping.on_node.bucket import LONGEST, SHORTEST, Bucket
 
 MB = 1e6
 

@@ -11,19 +11,12 @@ from pathlib import Path
 import pytest
 from lab_bundle import bundle, flip, manifest, sources
 
-from overlaylab import (
-    bundle_make,
-    bundle_manifest,
-    bundle_parts,
-    bundle_systems,
-    bundle_verify,
-    host_packages,
-    host_releases,
-    paths,
-)
-from overlaylab.commands import setup
-from overlaylab.commands.bundle import describe
-from overlaylab.errors import UserError
+from overlaylab.cli.commands import setup
+from overlaylab.cli.commands.bundle import describe
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.image import bundle_make, bundle_parts, bundle_systems, bundle_verify
+from overlaylab.machine import bundle_manifest, packages, releases
 
 
 def test_the_same_parts_give_the_same_bytes_whatever_their_times(tmp_path):
@@ -191,7 +184,7 @@ def test_a_system_that_cannot_be_had_here_fails_by_name(monkeypatch, asked, seen
 
 def test_every_release_that_is_known_is_one_to_bundle_for(monkeypatch):
     monkeypatch.setattr(bundle_systems, "architecture", lambda: "amd64")
-    assert set(bundle_systems.SYSTEMS) == set(host_releases.RELEASES)
+    assert set(bundle_systems.SYSTEMS) == set(releases.RELEASES)
     system, architecture = bundle_systems.chosen("debian-12")
     assert (system.name, architecture) == ("debian-12", "amd64")
 
@@ -268,8 +261,8 @@ def test_a_signature_is_one_that_ssh_verifies(tmp_path):
 
 
 def test_what_the_tests_ask_for_is_in_a_bundle_for_tests():
-    asked = host_packages.names(setup._TESTED)
+    asked = packages.names(setup._TESTED)
     groups = [group for name in bundle_parts.CONTENTS for group in bundle_parts.GROUPS[name]]
-    assert set(asked) == set(host_packages.names(groups))
+    assert set(asked) == set(packages.names(groups))
     alone = [group for name in ("lab", "test") for group in bundle_parts.GROUPS[name]]
-    assert set(asked) == set(host_packages.names(alone))
+    assert set(asked) == set(packages.names(alone))

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import (
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import modules
+from overlaylab.desktop import runtime as viewer_runtime
+from overlaylab.image import (
     bundle_make,
     bundle_packages,
     bundle_parts,
     bundle_systems,
     bundle_verify,
     daemons,
-    host,
-    image,
     lxc_box,
-    viewer_modules,
-    viewer_runtime,
-    wheels,
+    node_image,
 )
-from overlaylab.bundle_parts import Source
-from overlaylab.errors import UserError
+from overlaylab.image.bundle_parts import Source
+from overlaylab.machine import ready, wheels
 
 REQUEST = bundle_make.Request("debian-12", overlays=("weave",))
 
@@ -58,7 +57,7 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
     runtime = viewer_runtime.Runtime("current", "45", files(tmp_path / "electron", "electron"))
     for module, fakes in {
         bundle_systems: {"architecture": lambda: "amd64"},
-        host: {"ensure_packages": lambda groups: None},
+        ready: {"ensure_packages": lambda groups: None},
         bundle_make: {"described": lambda: ("c" * 40, "cccccccc", 1700000000)},
         bundle_parts: {
             "checkout": lambda work: Source("checkout", "", (), {"task": files(work, "task") / "task"}),
@@ -66,14 +65,14 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
         },
         bundle_packages: {"closure": lambda *asked: [], "sign": sign},
         wheels: {"download": download},
-        image: {"build": lambda: files(box, image.BOX, image.MANIFEST), "folder": lambda: box},
+        node_image: {"build": lambda: files(box, node_image.BOX, node_image.MANIFEST), "folder": lambda: box},
         lxc_box: {"build": lambda: files(box, lxc_box.BOX, lxc_box.MANIFEST)},
         daemons: {
             "cached": lambda name: Path(archive).exists(),
             "prepare": build,
             "ensure": lambda name: {"binaries": {"weaver": {"archive": archive}}},
         },
-        viewer_modules: {
+        modules: {
             "install": lambda folder: log.append("modules") or files(folder / "node_modules", "x"),
             "ensure_modules": lambda: None,
             "ensure_build": lambda: None,
@@ -148,7 +147,7 @@ def test_what_a_call_that_was_killed_has_left_goes_with_the_next(made, tmp_path,
 
     next(home.glob("node_modules-*")).unlink()
     with monkeypatch.context() as patch:
-        patch.setattr(viewer_modules, "install", lambda folder: kill())
+        patch.setattr(modules, "install", lambda folder: kill())
         killed(tmp_path / "second.tar")
     assert hidden(tmp_path) == []
     assert sorted(name[:5] for name in hidden(home)) == [".modu", ".out", ".work"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lab_bundle import unpacked
 
-from overlaylab.paths import ROOT
+from overlaylab.core.paths import ROOT
 
 LOCK = "provision/toolchain/requirements.txt"
 BIND = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'

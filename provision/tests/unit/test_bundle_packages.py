@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from overlaylab import bundle_packages
-from overlaylab.bundle_packages import Apt
-from overlaylab.bundle_systems import SYSTEMS
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.image import bundle_packages
+from overlaylab.image.bundle_packages import Apt
+from overlaylab.image.bundle_systems import SYSTEMS
 
 SHOWN = """Package: tini
 Version: 1:0.19.0-1+b3

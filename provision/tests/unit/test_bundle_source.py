@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 from lab_bundle import KEY, bundle, flip, unpacked
 
-from overlaylab import (
-    bundle_apt,
-    bundle_make,
-    bundle_parts,
-    bundle_source,
-    host_packages,
-    image,
-    paths,
-    viewer_modules,
-)
-from overlaylab.errors import UserError
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import modules
+from overlaylab.image import bundle_make, bundle_parts, node_image
+from overlaylab.machine import bundle_apt, bundle_source, packages
 
 SCRIPT = paths.PROVISION / "toolchain" / "bundle.sh"
 
@@ -50,12 +44,12 @@ def test_a_folder_of_the_cache_comes_out_of_the_bundle(beside, own_cache):
 
 def test_an_image_of_the_bundle_takes_no_programs_that_build_one(beside, own_cache, monkeypatch):
     target = own_cache / "images" / "debian-123456789abc"
-    monkeypatch.setattr(image, "folder", lambda system: target)
-    monkeypatch.setattr(image, "_preflight", lambda system: pytest.fail("nothing is to be built"))
-    assert image.build() == target and (target / image.BOX).exists()
-    monkeypatch.setattr(image, "folder", lambda system: own_cache / "images" / "debian-000000000000")
+    monkeypatch.setattr(node_image, "folder", lambda system: target)
+    monkeypatch.setattr(node_image, "_preflight", lambda system: pytest.fail("nothing is to be built"))
+    assert node_image.build() == target and (target / node_image.BOX).exists()
+    monkeypatch.setattr(node_image, "folder", lambda system: own_cache / "images" / "debian-000000000000")
     with pytest.raises(UserError, match="must hold the image of debian as this checkout needs it"):
-        image.build()
+        node_image.build()
 
 
 def test_a_damaged_part_is_refused_and_nothing_of_it_is_kept(beside, own_cache):
@@ -99,7 +93,7 @@ def test_a_link_whose_medium_is_gone_does_not_open_the_network(tmp_path, monkeyp
 
 def test_without_git_the_manifest_says_the_version(beside):
     assert bundle_source.version() == "cccccccc"
-    assert viewer_modules.commit() == "cccccccc"
+    assert modules.commit() == "cccccccc"
 
 
 def test_what_was_packed_is_unpacked_with_its_modes(tmp_path, beside, own_cache, monkeypatch):
@@ -187,14 +181,14 @@ def test_a_bundle_for_another_machine_is_refused(tmp_path, monkeypatch, own_cach
 def test_installing_asks_the_bundle_where_one_lies_beside(beside, monkeypatch):
     called = []
     monkeypatch.setattr(
-        host_packages,
+        packages,
         "run_as_root",
         lambda argv, why, **other: called.append(argv) or subprocess.CompletedProcess(argv, 100, stderr=""),
     )
-    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
-    monkeypatch.setattr(host_packages.host_apt, "wait_until_free", lambda: None)
+    monkeypatch.setattr(packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(packages.host_apt, "wait_until_free", lambda: None)
     with pytest.raises(UserError, match="this machine is newer than the bundle"):
-        host_packages.install(["tini"])
+        packages.install(["tini"])
     for argv in called:
         assert set(bundle_apt.options()) < set(argv)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 CALICO = ROLES / "overlay_calico" / "files"
 SETTINGS = 'MODE={mode}\nINTERFACE=eth1\nNODE=node1\nRANGE=172.16.0.0/16\nMTU=\nPEERS="192.168.92.12"\n'

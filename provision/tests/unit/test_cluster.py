@@ -6,12 +6,12 @@ from ipaddress import IPv4Interface, IPv4Network
 
 import pytest
 
-from overlaylab.cluster import check_routes, load_cluster
-from overlaylab.documents import names_in
-from overlaylab.errors import UserError
-from overlaylab.paths import CLUSTERS, ROOT
+from overlaylab.core.documents import names_in
+from overlaylab.core.errors import UserError
+from overlaylab.core.paths import CLUSTERS, ROOT
 from overlaylab.providers import lxc_config
-from overlaylab.routes import overlapping_route
+from overlaylab.specs.cluster import check_routes, load_cluster
+from overlaylab.specs.routes import overlapping_route
 
 
 def test_pair() -> None:

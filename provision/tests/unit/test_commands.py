@@ -12,13 +12,15 @@ import pytest
 from lab_builders import inventory, node
 from lab_commands import lab, refused
 
-from overlaylab import cli, host, host_packages, host_services, paths, ssh_keys
-from overlaylab.commands import cluster
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import write_inventory
-from overlaylab.lock import cluster_lock
-from overlaylab.model import Variant
+from overlaylab.cli import main
+from overlaylab.cli.commands import cluster
+from overlaylab.core import paths
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.lock import cluster_lock
+from overlaylab.core.model import Variant
+from overlaylab.machine import packages, ready, services, ssh_keys
 from overlaylab.providers import libvirt, lxc, virsh
+from overlaylab.specs.inventory import write_inventory
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "commands"
 
@@ -31,9 +33,9 @@ pytestmark = pytest.mark.usefixtures("machine")
 
 def every_command() -> list[tuple[str, ...]]:
     found = []
-    context = click.Context(cli.cli)
-    for name in cli.cli.list_commands(context):
-        command = cli.cli.get_command(context, name)
+    context = click.Context(main.cli)
+    for name in main.cli.list_commands(context):
+        command = main.cli.get_command(context, name)
         found.append((name,))
         if isinstance(command, click.Group):
             found += [(name, sub) for sub in command.list_commands(context)]
@@ -72,9 +74,9 @@ def test_exit_codes_and_one_paragraph(monkeypatch, capsys, error, code, text) ->
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr(cli, "cli", fail)
+    monkeypatch.setattr(main, "cli", fail)
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     assert ended.value.code == code
     assert capsys.readouterr().err == text
 
@@ -89,9 +91,9 @@ def test_the_last_words_are_kept_while_task_is_there_to_print_them(
 
     kept = tmp_path / "kept" if there else tmp_path / "gone" / "kept"
     monkeypatch.setenv("OVERLAYLAB_LAST_WORDS", str(kept))
-    monkeypatch.setattr(cli, "cli", fail)
+    monkeypatch.setattr(main, "cli", fail)
     with pytest.raises(SystemExit):
-        cli.main()
+        main.main()
     said = "overlaylab: X: must be y. Do w\n"
     assert (kept.read_text() if there else "", capsys.readouterr().err) == (
         (said, "") if there else ("", said)
@@ -133,7 +135,7 @@ def test_the_last_words_are_kept_while_task_is_there_to_print_them(
 def test_what_click_refuses_is_wrong_input(monkeypatch, capsys, words, text) -> None:
     monkeypatch.setattr(sys, "argv", ["lab", *words])
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     assert ended.value.code == 2
     assert text in capsys.readouterr().err
 
@@ -143,7 +145,7 @@ def test_a_variable_that_is_no_number_is_named_as_it_was_typed(monkeypatch, caps
     monkeypatch.setattr(sys, "argv", ["lab", "measure", "weave"])
     monkeypatch.setenv(variable, "abc")
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     told = capsys.readouterr().err
     assert ended.value.code == 2
     assert re.fullmatch(rf"overlaylab: {variable}: must be a (whole )?number \(found: abc\)\. .+\n", told)
@@ -247,7 +249,7 @@ def test_ssh_goes_to_nodes_that_exist(monkeypatch, tmp_path) -> None:
 
 
 def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) -> None:
-    monkeypatch.setattr(host, "ensure", lambda: pytest.fail("nothing may be set up yet"))
+    monkeypatch.setattr(ready, "ensure", lambda: pytest.fail("nothing may be set up yet"))
     for verb in ("up", "status", "down"):
         assert refused("cluster", verb, CLUSTER="pear").where == "CLUSTER"
 
@@ -259,11 +261,11 @@ def test_variants_have_names_for_people() -> None:
 
 @pytest.mark.parametrize(
     ("options", "groups"),
-    [([], ()), (["--containers"], (host_packages.CONTAINERS,)), (["--tests"], tuple(host_packages.OPTIONAL))],
+    [([], ()), (["--containers"], (packages.CONTAINERS,)), (["--tests"], tuple(packages.OPTIONAL))],
 )
 def test_setting_up_takes_what_is_asked_for_in_one_installation(monkeypatch, options, groups) -> None:
     asked = []
-    monkeypatch.setattr(host, "ensure", lambda groups: asked.append(groups))
+    monkeypatch.setattr(ready, "ensure", lambda groups: asked.append(groups))
     monkeypatch.setattr(ssh_keys, "ensure", lambda: None)
     assert lab("setup", *options).exit_code == 0
     assert asked == [groups]
@@ -287,9 +289,9 @@ def removed(monkeypatch, own_cache) -> list[str]:
     async def remove_pool(name: str) -> None:
         removed.append(f"pool {name}")
 
-    monkeypatch.setattr(host_services, "is_installed", lambda: True)
-    monkeypatch.setattr(host_services, "ensure_running", lambda: None)
-    monkeypatch.setattr(host_services, "stop_services", lambda: [])
+    monkeypatch.setattr(services, "is_installed", lambda: True)
+    monkeypatch.setattr(services, "ensure_running", lambda: None)
+    monkeypatch.setattr(services, "stop_services", lambda: [])
 
     async def remove_forgotten(name: str) -> None:
         removed.append(f"forgotten {name}")
@@ -328,7 +330,7 @@ def test_a_cluster_is_destroyed_alone(removed, own_cache) -> None:
 
 
 def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
-    monkeypatch.setattr(host, "ensure", lambda provider: None)
+    monkeypatch.setattr(ready, "ensure", lambda provider: None)
     result = lab("cluster", "down")
     assert (result.exit_code, removed) == (0, ["pair off", "pair off"])
     assert "nodes are off (libvirt, lxc)" in result.output
@@ -342,8 +344,8 @@ def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
 
 
 def test_destroying_starts_libvirt_where_it_has_something_to_remove(monkeypatch, removed, own_cache) -> None:
-    monkeypatch.setattr(host_services, "is_installed", lambda: True)
-    monkeypatch.setattr(host_services, "ensure_running", lambda: removed.append("libvirt started"))
+    monkeypatch.setattr(services, "is_installed", lambda: True)
+    monkeypatch.setattr(services, "ensure_running", lambda: removed.append("libvirt started"))
     (own_cache / "pool").mkdir()
     (own_cache / "clusters" / "deleted" / "vagrant").rmdir()
     assert lab("cluster", "destroy", KEEP_CACHE="1").exit_code == 0
@@ -352,8 +354,8 @@ def test_destroying_starts_libvirt_where_it_has_something_to_remove(monkeypatch,
 
 
 def test_destroying_again_does_what_is_left_to_do(monkeypatch, own_cache) -> None:
-    monkeypatch.setattr(host_services, "is_installed", lambda: True)
-    monkeypatch.setattr(host_services, "ensure_running", lambda: pytest.fail("nothing of libvirt's is left"))
+    monkeypatch.setattr(services, "is_installed", lambda: True)
+    monkeypatch.setattr(services, "ensure_running", lambda: pytest.fail("nothing of libvirt's is left"))
     assert lab("cluster", "destroy", KEEP_CACHE="1").exit_code == 0
     assert lab("cluster", "destroy").exit_code == 0
     assert not own_cache.exists()
@@ -362,7 +364,7 @@ def test_destroying_again_does_what_is_left_to_do(monkeypatch, own_cache) -> Non
 def test_destroying_without_libvirt_forgets_its_nodes_and_removes_the_others(
     monkeypatch, removed, own_cache
 ) -> None:
-    monkeypatch.setattr(host_services, "is_installed", lambda: False)
+    monkeypatch.setattr(services, "is_installed", lambda: False)
     assert lab("cluster", "destroy").exit_code == 0
     assert removed == ["pair"]  # the containers
     assert not own_cache.exists()
@@ -372,7 +374,7 @@ def test_a_provider_that_fails_keeps_no_other_from_being_removed(monkeypatch, re
     def silent() -> None:
         raise UserError("libvirt", "must answer", fix="Read its log")
 
-    monkeypatch.setattr(host_services, "ensure_running", silent)
+    monkeypatch.setattr(services, "ensure_running", silent)
     wrong = refused("cluster", "destroy")
     assert (wrong.where, removed) == ("lab:destroy", ["pair"])
     assert (

@@ -11,12 +11,13 @@ from lab_commands import lab, refused
 from lab_fakes import iperf3
 from lab_run import IPERF3, Lab, Shaper
 
-from overlaylab import experiment, paths
-from overlaylab.commands import measure
-from overlaylab.errors import NodeError
-from overlaylab.lock import cluster_lock
+from overlaylab.cli.commands import measure
+from overlaylab.core import paths
+from overlaylab.core.errors import NodeError
+from overlaylab.core.lock import cluster_lock
 from overlaylab.providers import hosts
-from overlaylab.store import Store
+from overlaylab.run import experiment
+from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -131,7 +132,7 @@ def test_a_run_on_another_cluster_is_carried_on_without_naming_it(provider, monk
     assert refused("resume", CLUSTER="pair").rule == "must hold an unfinished run of cluster pair"
     carried: list[str | None] = []
     monkeypatch.setattr(
-        "overlaylab.commands.resume.carry_out", lambda asked, resume=None: carried.append(resume)
+        "overlaylab.cli.commands.resume.carry_out", lambda asked, resume=None: carried.append(resume)
     )
     for typed in ({}, {"CLUSTER": ""}, {"CLUSTER": "three-zones"}):
         assert lab("resume", **typed).exit_code == 0
@@ -228,7 +229,7 @@ def test_the_machine_is_made_ready_before_daemons_are_built(
     steps: list[str] = []
     asked = experiment.request("weave", blocks=1)
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
-    monkeypatch.setattr(measure.host, "ensure", lambda provider: steps.append(f"packages for {provider}"))
+    monkeypatch.setattr(measure.ready, "ensure", lambda provider: steps.append(f"packages for {provider}"))
     monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
     monkeypatch.setattr(measure.named, "make", lambda *_, **__: steps.append("nodes"))
     monkeypatch.setattr(hosts, "Hosts", lambda *_, **__: steps.append("nodes"))

@@ -11,13 +11,14 @@ from lab_commands import lab, refused
 from lab_fakes import FakeNodes
 from test_running import FLOW, printed, status
 
-from overlaylab import overlay_live, profile_record
-from overlaylab.commands import cluster, measure
-from overlaylab.errors import NodeError
-from overlaylab.lock import cluster_lock
-from overlaylab.model import Variant
-from overlaylab.mtu_probe import _CUT
-from overlaylab.profile_table import SPARSE
+from overlaylab.cli.commands import cluster, measure
+from overlaylab.core.errors import NodeError
+from overlaylab.core.lock import cluster_lock
+from overlaylab.core.model import Variant
+from overlaylab.live import overlay_live
+from overlaylab.live.mtu_probe import _CUT
+from overlaylab.report.profile_table import SPARSE
+from overlaylab.shaping import record as profile_record
 
 pytestmark = pytest.mark.usefixtures("machine")
 

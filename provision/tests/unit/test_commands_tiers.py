@@ -6,11 +6,13 @@ import pytest
 from lab_commands import lab, refused
 from test_commands_measure import Provider, Shaper
 
-from overlaylab import experiment, paths, tiers
-from overlaylab.commands import measure
-from overlaylab.lock import cluster_lock
-from overlaylab.runner import RunStopped
-from overlaylab.store import Store
+from overlaylab.cli.commands import measure
+from overlaylab.core import paths
+from overlaylab.core.lock import cluster_lock
+from overlaylab.results import tiers
+from overlaylab.run import experiment
+from overlaylab.run.runner import RunStopped
+from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -42,7 +44,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     made = Nodes()
     monkeypatch.setattr(measure, "provider_for", made)
     monkeypatch.setattr(measure, "on_nodes", lambda provider, profile: Shaper(profile))
-    monkeypatch.setattr(measure.host, "ensure", lambda provider: None)
+    monkeypatch.setattr(measure.ready, "ensure", lambda provider: None)
     return made
 
 

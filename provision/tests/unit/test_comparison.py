@@ -11,13 +11,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from overlaylab import comparison, lock, prune
-from overlaylab.cli import cli
-from overlaylab.design import Rules
-from overlaylab.model import Variant
-from overlaylab.results import report
-from overlaylab.results_table import show
-from overlaylab.store import Store
+from overlaylab.cli.main import cli
+from overlaylab.core import lock
+from overlaylab.core.model import Variant
+from overlaylab.report import comparison
+from overlaylab.report.table import show
+from overlaylab.results.results import report
+from overlaylab.run.design import Rules
+from overlaylab.store import prune
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import cost
-from overlaylab.model import PlannedTrial, Sample, Variant
+from overlaylab.core.model import PlannedTrial, Sample, Variant
 from overlaylab.providers import lxc_host, virsh
+from overlaylab.run import cost
 
 IDLE = {"user": 0, "nice": 0, "system": 0, "idle": 0, "iowait": 0, "irq": 0, "softirq": 0, "steal": 0}
 

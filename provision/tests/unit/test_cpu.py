@@ -7,9 +7,9 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes, failed
 
-from overlaylab import cpu
-from overlaylab.cpu import CpuState, InNode
-from overlaylab.errors import NodeError
+from overlaylab.core.errors import NodeError
+from overlaylab.shaping import cpu
+from overlaylab.shaping.cpu import CpuState, InNode
 
 DROP_IN = "run/control/{}.d/50-CPUQuota.conf"
 

@@ -6,12 +6,12 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FIXTURES, FakeNodes
 
-from overlaylab import cpu
-from overlaylab.cpu import CpuState, InNode
-from overlaylab.errors import NodeError, UserError
+from overlaylab.core.errors import NodeError, UserError
 from overlaylab.providers import libvirt_cpu, lxc_cpu, lxc_host, virsh
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.lxc_cpu import LxcCpu
+from overlaylab.shaping import cpu
+from overlaylab.shaping.cpu import CpuState, InNode
 
 # -- libvirt ----------------------------------------------------------------------------------------
 

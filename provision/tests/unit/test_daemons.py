@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overlaylab import bundle_source, daemons, overlays
-from overlaylab.commands.daemons import command
-from overlaylab.errors import UserError
+from overlaylab.cli.commands.daemons import command
+from overlaylab.core.errors import UserError
+from overlaylab.image import daemons
+from overlaylab.machine import bundle_source
+from overlaylab.specs import overlays
 
 GO = """#!/bin/sh
 # Stands in for go: `go version`, and `go build … -o out/ PACKAGE…`, which writes a file for each package.

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import comparison, database, paths
-from overlaylab.errors import UserError
-from overlaylab.model import ProfileCheck
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import ProfileCheck
+from overlaylab.report import comparison
+from overlaylab.store import database
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))
@@ -109,8 +111,8 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path, golden):
 READ_ONLY = """
 import sys
 from pathlib import Path
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.store.store import Store
 for name, create in [("plain", True), ("plain", False), ("none", True), ("old", False), ("wal", False)]:
     path = Path(sys.argv[1]) / name / "lab.sqlite"
     try:
@@ -322,7 +324,7 @@ def test_published_is_loaded_again_when_the_file_changes(tmp_path):
 
 def test_every_metric_that_a_parser_gives_has_a_unit(tmp_path):
     given = set()
-    for parser in (paths.PROVISION / "src" / "overlaylab" / "parsers").glob("*.py"):
+    for parser in (paths.PROVISION / "src" / "overlaylab" / "tools" / "parsers").glob("*.py"):
         given |= set(re.findall(r'Sample\(\s*"(\w+)"', parser.read_text()))
     with Store.open(tmp_path / "lab.sqlite") as store:
         known = {row["name"] for row in store.db.execute("SELECT name FROM metric")}

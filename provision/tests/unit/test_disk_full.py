@@ -9,8 +9,12 @@ import pytest
 from test_daemons import recipes  # noqa: F401
 from test_viewer_modules import checkout, ran  # noqa: F401
 
-from overlaylab import cli, daemons, disk_full, image_process, ssh_keys, viewer_modules
-from overlaylab.errors import UserError
+from overlaylab.cli import main
+from overlaylab.core import disk_full
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import modules
+from overlaylab.image import daemons, process
+from overlaylab.machine import ssh_keys
 
 FIX = (
     "Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk (outside your home), then type the command "
@@ -27,9 +31,9 @@ def test_an_error_of_our_own_is_a_paragraph(own_cache, monkeypatch, capsys):
     def fail(**options):
         raise OSError(errno.ENOSPC, "No space left on device", "/cache/images/x")
 
-    monkeypatch.setattr(cli, "cli", fail)
+    monkeypatch.setattr(main, "cli", fail)
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        main.main()
     assert ended.value.code == 2
     assert capsys.readouterr().err == (
         f"overlaylab: /cache/images/x: must find room on the disk, with its cache folder {own_cache} (found: No space "
@@ -41,9 +45,9 @@ def test_another_error_is_not_hidden(monkeypatch):
     def fail(**options):
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(cli, "cli", fail)
+    monkeypatch.setattr(main, "cli", fail)
     with pytest.raises(OSError, match="Input/output"):
-        cli.main()
+        main.main()
 
 
 def test_a_compiler_that_finds_no_room_leaves_nothing(recipes, own_cache, tmp_path):  # noqa: F811
@@ -86,22 +90,20 @@ def test_a_key_without_room_is_not_taken_for_one(own_cache, monkeypatch, tmp_pat
 def test_npm_without_room_is_tried_again(checkout, ran, full):  # noqa: F811
     ran.append("broken")
     with pytest.raises(UserError) as error:
-        viewer_modules.ensure_modules()
+        modules.ensure_modules()
     assert (error.value.where, error.value.seen, error.value.fix) == (
         "npm ci in viewer/",
         "exit code 7, disk full",
         FIX,
     )
     ran.remove("broken")
-    viewer_modules.ensure_modules()
+    modules.ensure_modules()
     assert ran == ["npm-cli.js", "npm-cli.js"]
 
 
 def test_a_log_that_had_no_room_either_does_not_mislead(tmp_path, full):
     with pytest.raises(UserError) as error:
-        image_process.run(
-            [sys.executable, "-c", "raise SystemExit(1)"], tmp_path / "log", {}, what="base disk"
-        )
+        process.run([sys.executable, "-c", "raise SystemExit(1)"], tmp_path / "log", {}, what="base disk")
     assert error.value.fix.startswith("Free some disk, or set OVERLAYLAB_CACHE")
 
 

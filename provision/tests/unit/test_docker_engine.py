@@ -11,10 +11,10 @@ import yaml
 from lab_builders import Namespace, namespace
 from lab_scripts import script
 
-from overlaylab import overlays
-from overlaylab.benchmarks import base as benchmarks
-from overlaylab.evidence import received
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
+from overlaylab.run.evidence import received
+from overlaylab.specs import overlays
+from overlaylab.tools import base as benchmarks
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "docker"
 BRIDGE = ROLES / "overlay_bridge" / "files"

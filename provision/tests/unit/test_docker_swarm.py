@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from lab_scripts import script
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 SWARM = ROLES / "overlay_docker_overlay" / "files"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import overlays
-from overlaylab.inventory import load_inventory
-from overlaylab.paths import ROOT
-from overlaylab.task_help import definitions
+from overlaylab.cli.task_help import definitions
+from overlaylab.core.paths import ROOT
+from overlaylab.specs import overlays
+from overlaylab.specs.inventory import load_inventory
 
 PAGES = sorted(
     [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "db" / "README.md", *(ROOT / "docs").glob("*.md")]
@@ -125,7 +125,7 @@ def test_variables_are_those_of_the_commands() -> None:
         for name in re.findall(r'(?:envvar=|environ\.get\()"([A-Z_]+)"', path.read_text(encoding="utf-8"))
     }
     assert named - read == set()
-    measure = (SOURCE / "commands" / "measure.py").read_text(encoding="utf-8")
+    measure = (SOURCE / "cli" / "commands" / "measure.py").read_text(encoding="utf-8")
     assert set(re.findall(r'envvar="([A-Z_]+)"', measure)) - named == set()
 
 

@@ -6,11 +6,11 @@ from dataclasses import asdict
 import pytest
 from click.testing import CliRunner
 
-from overlaylab import host_checks
-from overlaylab.commands import doctor
-from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
+from overlaylab.cli.commands import doctor
+from overlaylab.machine import checks as host_checks
+from overlaylab.machine.checks import OK, PROBLEM, WARNING, Check
 from overlaylab.providers.named import NAMES
-from overlaylab.requirements import Row, Verdict
+from overlaylab.providers.requirements import Row, Verdict
 
 RUNS = json.loads(json.dumps(asdict(Verdict(True))))
 ROWS = [
@@ -53,10 +53,10 @@ def checks(monkeypatch):
     monkeypatch.setattr(doctor.viewer_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.requirements, "survey", lambda: ROWS)
     monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: [])
-    monkeypatch.setattr(doctor.host_access, "enter_groups", lambda: None)
-    monkeypatch.setattr(doctor.host, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
-    monkeypatch.setattr(doctor.host, "accelerator", lambda: "tcg")
-    monkeypatch.setattr(doctor.host, "accelerator_reason", lambda: "no device")
+    monkeypatch.setattr(doctor.access, "enter_groups", lambda: None)
+    monkeypatch.setattr(doctor.ready, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
+    monkeypatch.setattr(doctor.ready, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(doctor.ready, "accelerator_reason", lambda: "no device")
     monkeypatch.setenv("COLUMNS", "80")
     return use
 

@@ -6,9 +6,9 @@ from unittest.mock import MagicMock
 
 import pytest
 
-from overlaylab.documents import dotted, parse_document
-from overlaylab.errors import UserError
-from overlaylab.quantities import QuantityError, quantity
+from overlaylab.core.documents import dotted, parse_document
+from overlaylab.core.errors import UserError
+from overlaylab.core.quantities import QuantityError, quantity
 
 
 def write(folder: Path, text: str) -> Path:

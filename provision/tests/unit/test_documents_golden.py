@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import documents, overlays
-from overlaylab.benchmarks import base
-from overlaylab.cluster import check_routes, load_cluster, read_cluster
-from overlaylab.documents import parse_document
-from overlaylab.errors import UserError
-from overlaylab.inventory import load_inventory
-from overlaylab.overlay_ranges import check_ranges
-from overlaylab.overlays import read_overlay
-from overlaylab.profile import check_zones, load_profile, read_profile
-from overlaylab.suite import load_suite, read_suite
+from overlaylab.core import documents
+from overlaylab.core.documents import parse_document
+from overlaylab.core.errors import UserError
+from overlaylab.specs import overlays
+from overlaylab.specs.cluster import check_routes, load_cluster, read_cluster
+from overlaylab.specs.inventory import load_inventory
+from overlaylab.specs.overlay_ranges import check_ranges
+from overlaylab.specs.overlays import read_overlay
+from overlaylab.specs.profile import check_zones, load_profile, read_profile
+from overlaylab.specs.suite import load_suite, read_suite
+from overlaylab.tools import base
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 CASES = sorted(p for p in GOLDEN.glob("*/*.yml") if p.parent.name != "right")

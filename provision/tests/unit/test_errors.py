@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from lab_commands import refused
 
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.store.store import Store
 
 LONG = "x" * 5000
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from lab_captures import echo, ip, pcap, pinged_back, printed, udp
 
-from overlaylab import overlays
-from overlaylab.evidence import (
+from overlaylab.core.model import Evidence
+from overlaylab.run.evidence import (
     _CUT,
     MARKER,
     Peer,
@@ -26,9 +26,9 @@ from overlaylab.evidence import (
     read_ping_back,
     read_probe,
 )
-from overlaylab.model import Evidence
-from overlaylab.node_state import qdisc_bytes
-from overlaylab.overlays import Mode, Wire
+from overlaylab.shaping.node_state import qdisc_bytes
+from overlaylab.specs import overlays
+from overlaylab.specs.overlays import Mode, Wire
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "evidence"
 HOST = overlays.load("host").modes["host"]

@@ -7,10 +7,11 @@ import pytest
 from lab_builders import Namespace, namespace
 from lab_captures import PAYLOAD, echo, ip, pcap, pinged_back, udp
 
-from overlaylab import evidence_local, overlays
-from overlaylab.evidence import _CUT, MARKER, Pinged
-from overlaylab.evidence_local import Probe, judge, judge_wire, read_addresses, read_mtu, read_probe
-from overlaylab.overlays import Mode, Wire
+from overlaylab.run import evidence_local
+from overlaylab.run.evidence import _CUT, MARKER, Pinged
+from overlaylab.run.evidence_local import Probe, judge, judge_wire, read_addresses, read_mtu, read_probe
+from overlaylab.specs import overlays
+from overlaylab.specs.overlays import Mode, Wire
 
 HOST = overlays.load("host").modes["host"]
 PLAIN = Mode("tunnel", "tunnel", False, {}, None, 50, Wire("udp port 6784", "visible"))

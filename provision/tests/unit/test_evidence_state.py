@@ -6,7 +6,7 @@ import subprocess
 import pytest
 from lab_builders import cpu
 
-from overlaylab.node_state import idle_share, read_state, state_script
+from overlaylab.shaping.node_state import idle_share, read_state, state_script
 
 
 @pytest.mark.parametrize(

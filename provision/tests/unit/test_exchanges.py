@@ -4,9 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import exchanges, experiment, requirements
-from overlaylab.model import PlannedTrial, Variant
-from overlaylab.profile import load_profile
+from overlaylab.core.model import PlannedTrial, Variant
+from overlaylab.providers import requirements
+from overlaylab.run import exchanges, experiment
+from overlaylab.specs.profile import load_profile
 
 ZONES = {"node1": "a", "node2": "a"}
 SMALL = {"test": "tcp_rr", "transactions": 50000, "request": 1000}

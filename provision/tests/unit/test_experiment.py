@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 from lab_builders import inventory
 
-from overlaylab import benchmarks, cli, experiment, host, overlays, progress
-from overlaylab.commands import measure
-from overlaylab.errors import UserError
-from overlaylab.inventory import Inventory, write_inventory
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
+from overlaylab import tools as benchmarks
+from overlaylab.cli import main
+from overlaylab.cli.commands import measure
+from overlaylab.core import progress
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.machine import ready
+from overlaylab.run import experiment
+from overlaylab.specs import overlays
+from overlaylab.specs.inventory import Inventory, write_inventory
+from overlaylab.specs.profile import load_profile
 
 ROUTES: list[dict] = [
     {"dst": "default", "gateway": "10.0.2.2", "dev": "eth0"},
@@ -108,7 +113,7 @@ def test_the_command_line_asks_for_the_same_again(monkeypatch: pytest.MonkeyPatc
     _, task, *variables = words.rstrip("\0").split("\0")
     for variable in variables:
         monkeypatch.setenv(*variable.split("=", 1))
-    names = cli.cli.context_settings["help_option_names"]
+    names = main.cli.context_settings["help_option_names"]
     words = [task.removeprefix("lab:")]
     with measure.command.make_context("measure", words, help_option_names=names) as context:
         typed_again = dict(context.params)
@@ -247,7 +252,7 @@ def test_the_record_names_everything_that_decides_a_result() -> None:
         "tcg",
         "0123",
     )
-    assert found.machine == host.machine()
+    assert found.machine == ready.machine()
     assert (found.profile_digest, found.suite_digest) == (asked.profile.digest, asked.suite.digest)
     assert found.stands_for == {"cloud": "Azure", "instance": "A1"}
     assert found.role_digests == {name: overlays.role_digest(name) for name in ("host", "weave")}

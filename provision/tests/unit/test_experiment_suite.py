@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import experiment
-from overlaylab.errors import UserError
-from overlaylab.model import Variant
-from overlaylab.suite import load_suite
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.run import experiment
+from overlaylab.specs.suite import load_suite
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from overlaylab.fidelity import Lab, Load, Verdict, hindrance, judge, load_of
-from overlaylab.inference import Interval, median_ratio
+from overlaylab.results.fidelity import Lab, Load, Verdict, hindrance, judge, load_of
+from overlaylab.stats.inference import Interval, median_ratio
 
 A0 = Interval(0.840, 1.060)
 A1 = Interval(0.721, 0.737)

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from overlaylab import fidelity_lab, fidelity_table
-from overlaylab.errors import UserError
-from overlaylab.model import ProfileCheck, Sample
-from overlaylab.profile import load_profile
-from overlaylab.store import Store
+from overlaylab.bench import fidelity_lab, fidelity_table
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import ProfileCheck, Sample
+from overlaylab.specs.profile import load_profile
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_apt, host_packages
-from overlaylab.paths import ROOT
+from overlaylab.core.paths import ROOT
+from overlaylab.machine import apt, packages
 
 LIBRARY = ROOT / "provision/toolchain/packages.sh"
 INSTALL = "install_package python3-venv"
@@ -72,10 +72,10 @@ def test_apt_is_called_as_host_packages_calls_it(machine, monkeypatch):
         called.append(argv)
         return subprocess.CompletedProcess(argv, 0, stdout="", stderr="")
 
-    monkeypatch.setattr(host_packages, "run_as_root", run)
-    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
-    monkeypatch.setattr(host_apt, "LOCKS", ())
-    host_packages.install(["python3-venv"])
+    monkeypatch.setattr(packages, "run_as_root", run)
+    monkeypatch.setattr(packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(apt, "LOCKS", ())
+    packages.install(["python3-venv"])
     expected = [" ".join(argv).replace("Timeout=300", "Timeout=1") for argv in called]
     sudo = [call.removeprefix("sudo -n ") for call in machine.calls() if call.startswith("sudo -n env")]
     assert sudo == expected

@@ -2,8 +2,8 @@
 
 import pytest
 
-from overlaylab import host
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.machine import ready
 
 MEMINFO = """\
 MemTotal:       24612345 kB
@@ -14,7 +14,7 @@ HugePages_Total:       0
 
 
 def test_meminfo_is_in_bytes_and_leaves_counts_out():
-    assert host.parse_meminfo(MEMINFO) == {
+    assert ready.parse_meminfo(MEMINFO) == {
         "MemTotal": 24612345 * 1024,
         "MemFree": 10000000 * 1024,
         "MemAvailable": 20971520 * 1024,
@@ -33,7 +33,7 @@ def test_meminfo_is_in_bytes_and_leaves_counts_out():
     ],
 )
 def test_cpu_model(text, model):
-    assert host.parse_cpu_model(text) == model
+    assert ready.parse_cpu_model(text) == model
 
 
 @pytest.mark.parametrize(
@@ -41,26 +41,26 @@ def test_cpu_model(text, model):
 )
 def test_machine_names_cores_cpu_and_memory(monkeypatch, cores, text):
     files = {"/proc/meminfo": MEMINFO, "/proc/cpuinfo": "model name\t: AMD EPYC\n"}
-    monkeypatch.setattr(host, "_read", files.__getitem__)
+    monkeypatch.setattr(ready, "_read", files.__getitem__)
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
-    assert host.machine() == text
+    assert ready.machine() == text
 
 
 @pytest.fixture
 def small_machine(monkeypatch, tmp_path):
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "not" / "yet"))
-    monkeypatch.setattr(host, "_read", lambda path: MEMINFO)
-    monkeypatch.setattr(host, "free_disk_bytes", lambda: 3_000_000_000)
+    monkeypatch.setattr(ready, "_read", lambda path: MEMINFO)
+    monkeypatch.setattr(ready, "free_disk_bytes", lambda: 3_000_000_000)
     return tmp_path
 
 
 def test_preflight_passes_with_exactly_what_is_there(small_machine):
-    host.preflight(20480, 3_000_000_000)
+    ready.preflight(20480, 3_000_000_000)
 
 
 def test_preflight_names_the_memory_that_is_missing(small_machine):
     with pytest.raises(UserError) as error:
-        host.preflight(20481, 0)
+        ready.preflight(20481, 0)
     assert str(error.value) == (
         "memory of this machine: must have 20481 MiB available for the nodes (found: 20480 MiB). End other "
         "programs or VMs (`virsh -c qemu:///system list` shows those), or use a smaller CLUSTER"
@@ -69,7 +69,7 @@ def test_preflight_names_the_memory_that_is_missing(small_machine):
 
 def test_preflight_names_the_disk_that_is_missing(small_machine):
     with pytest.raises(UserError) as error:
-        host.preflight(0, 3_100_000_000)
+        ready.preflight(0, 3_100_000_000)
     assert str(error.value) == (
         f"disk below {small_machine}/not/yet: must have 3.1 GB free (found: 3.0 GB). Free some, or set "
         "OVERLAYLAB_CACHE to a folder on another disk (outside your home)"
@@ -85,7 +85,7 @@ def test_free_disk_of_a_cache_folder_that_does_not_exist_yet(monkeypatch, tmp_pa
         return type("Usage", (), {"free": 7})()
 
     monkeypatch.setattr("shutil.disk_usage", usage)
-    assert host.free_disk_bytes() == 7
+    assert ready.free_disk_bytes() == 7
     assert seen == [tmp_path]
 
 
@@ -95,41 +95,41 @@ def steps(monkeypatch, tmp_path):
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path))
     done = []
     for module, name, answer in (
-        (host.host_access, "prepare_cache", tmp_path),
-        (host.host_packages, "missing", []),
-        (host.host_access, "missing_memberships", []),
-        (host.host_access, "kvm_is_untouched", False),
-        (host.host_services, "libvirt_error", None),
+        (ready.access, "prepare_cache", tmp_path),
+        (ready.packages, "missing", []),
+        (ready.access, "missing_memberships", []),
+        (ready.access, "kvm_is_untouched", False),
+        (ready.services, "libvirt_error", None),
     ):
         monkeypatch.setattr(module, name, lambda *_, answer=answer, **__: answer)
-    monkeypatch.setattr(host.host_packages, "install", lambda packages: done.append(("install", *packages)))
-    monkeypatch.setattr(host.host_access, "open_kvm", lambda: done.append(("open",)))
-    monkeypatch.setattr(host.host_access, "join_groups", lambda: done.append(("join",)))
-    monkeypatch.setattr(host.host_access, "enter_groups", lambda: done.append(("enter",)))
-    monkeypatch.setattr(host.host_services, "ensure_running", lambda: done.append(("start",)))
+    monkeypatch.setattr(ready.packages, "install", lambda packages: done.append(("install", *packages)))
+    monkeypatch.setattr(ready.access, "open_kvm", lambda: done.append(("open",)))
+    monkeypatch.setattr(ready.access, "join_groups", lambda: done.append(("join",)))
+    monkeypatch.setattr(ready.access, "enter_groups", lambda: done.append(("enter",)))
+    monkeypatch.setattr(ready.services, "ensure_running", lambda: done.append(("start",)))
     return done
 
 
 def test_ensure_changes_nothing_where_all_is_in_place(steps):
-    host.ensure()
+    ready.ensure()
     assert steps == [("enter",)]
 
 
 def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
-    monkeypatch.setattr(host.host_packages, "missing", lambda *_, **__: ["tini"])
-    monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
-    monkeypatch.setattr(host.host_access, "kvm_is_untouched", lambda: True)
-    host.ensure()
+    monkeypatch.setattr(ready.packages, "missing", lambda *_, **__: ["tini"])
+    monkeypatch.setattr(ready.services, "libvirt_error", lambda: "no socket")
+    monkeypatch.setattr(ready.access, "kvm_is_untouched", lambda: True)
+    ready.ensure()
     # Groups exist only after the packages, the group kvm matters only once it may open the device, and
     # libvirt's socket is closed to who is not in the group.
     assert steps == [("install", "tini"), ("open",), ("join",), ("enter",), ("start",)]
 
 
 def test_libvirt_is_started_only_where_it_is_the_provider(steps, monkeypatch):
-    monkeypatch.setattr(host.host_services, "libvirt_error", lambda: "no socket")
-    host.ensure("lxc")
+    monkeypatch.setattr(ready.services, "libvirt_error", lambda: "no socket")
+    ready.ensure("lxc")
     assert steps == [("enter",)]
-    host.ensure()
+    ready.ensure()
     assert steps == [("enter",), ("enter",), ("start",)]
 
 
@@ -142,17 +142,17 @@ def asked_for(steps, monkeypatch):
         asked.append((tuple(groups), alone))
         return []
 
-    monkeypatch.setattr(host.host_packages, "missing", missing)
+    monkeypatch.setattr(ready.packages, "missing", missing)
     return asked
 
 
 def test_containers_and_further_groups_come_with_all_the_rest(asked_for):
-    host.ensure("lxc", groups=("the viewer",))
+    ready.ensure("lxc", groups=("the viewer",))
     assert asked_for == [(("system containers", "the viewer"), False)]
 
 
 def test_hosts_of_an_inventory_need_no_hypervisor_and_no_group(asked_for, steps):
-    host.ensure("hosts")
+    ready.ensure("hosts")
     assert asked_for == [(("reaching the nodes", "building overlay daemons"), True)]
     assert steps == []
 
@@ -164,16 +164,16 @@ def test_hosts_of_an_inventory_need_no_hypervisor_and_no_group(asked_for, steps)
 def test_the_bridge_that_lxc_brings_is_switched_off_where_lxc_is_new(
     steps, monkeypatch, missing, systemd, ended
 ):
-    monkeypatch.setattr(host.host_packages, "missing", lambda *_, **__: missing)
-    monkeypatch.setattr(host.host_services, "has_systemd", lambda: systemd)
-    monkeypatch.setattr(host.host_services, "run_as_root", lambda argv, why: steps.append(argv))
-    host.ensure("lxc")
+    monkeypatch.setattr(ready.packages, "missing", lambda *_, **__: missing)
+    monkeypatch.setattr(ready.services, "has_systemd", lambda: systemd)
+    monkeypatch.setattr(ready.services, "run_as_root", lambda argv, why: steps.append(argv))
+    ready.ensure("lxc")
     told = ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"]
     assert [step for step in steps if step[0] == "systemctl"] == ([told] if ended else [])
 
 
 def test_accelerator_reason_ends_with_what_would_change_it(monkeypatch):
-    verdict = host.host_kvm.Verdict("tcg", "/dev/kvm does not exist", "switch on virtualisation")
-    monkeypatch.setattr(host.host_kvm, "verdict", lambda: verdict)
-    assert host.accelerator() == "tcg"
-    assert host.accelerator_reason() == "/dev/kvm does not exist; switch on virtualisation"
+    verdict = ready.kvm.Verdict("tcg", "/dev/kvm does not exist", "switch on virtualisation")
+    monkeypatch.setattr(ready.kvm, "verdict", lambda: verdict)
+    assert ready.accelerator() == "tcg"
+    assert ready.accelerator_reason() == "/dev/kvm does not exist; switch on virtualisation"

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_access
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.machine import access
 
 
 @pytest.fixture
@@ -28,22 +28,22 @@ def test_the_uppermost_closed_folder_is_named(open_folder):
     cache.mkdir(parents=True)
     cache.chmod(0o700)
     home.chmod(0o700)
-    assert host_access.unsearchable_folder(cache) == home
+    assert access.unsearchable_folder(cache) == home
     home.chmod(0o711)
-    assert host_access.unsearchable_folder(cache) == cache
+    assert access.unsearchable_folder(cache) == cache
     cache.chmod(0o755)
-    assert host_access.unsearchable_folder(cache) is None
+    assert access.unsearchable_folder(cache) is None
 
 
 def test_a_folder_that_does_not_exist_yet_is_no_obstacle(open_folder):
-    assert host_access.unsearchable_folder(open_folder / "not" / "yet") is None
+    assert access.unsearchable_folder(open_folder / "not" / "yet") is None
 
 
 def test_prepare_cache_makes_a_folder_that_qemu_may_search(open_folder, monkeypatch):
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(open_folder / "cache"))
-    assert host_access.prepare_cache() == open_folder / "cache"
+    assert access.prepare_cache() == open_folder / "cache"
     (open_folder / "cache").chmod(0o700)
-    host_access.prepare_cache()
+    access.prepare_cache()
     assert stat.S_IMODE((open_folder / "cache").stat().st_mode) == 0o755
 
 
@@ -51,9 +51,9 @@ def test_a_cache_below_a_closed_home_is_refused_with_the_fix(open_folder, monkey
     home = open_folder / "home"
     home.mkdir(mode=0o700)
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(home / "cache"))
-    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    monkeypatch.setattr(access, "user_name", lambda: "mona")
     with pytest.raises(UserError) as error:
-        host_access.prepare_cache()
+        access.prepare_cache()
     assert str(error.value) == (
         f"OVERLAYLAB_CACHE={home}/cache: must lie where QEMU's own user may search every folder (found: {home} "
         "has mode 0700). Unset OVERLAYLAB_CACHE (then /var/tmp/overlaylab-mona is used), or choose a folder "
@@ -65,7 +65,7 @@ def test_a_cache_below_a_closed_home_is_refused_with_the_fix(open_folder, monkey
 def test_a_relative_cache_is_refused(monkeypatch):
     monkeypatch.setenv("OVERLAYLAB_CACHE", "cache")
     with pytest.raises(UserError) as error:
-        host_access.prepare_cache()
+        access.prepare_cache()
     assert str(error.value) == (
         "OVERLAYLAB_CACHE: must be an absolute path (found: cache). Write it from / on, or unset it"
     )
@@ -76,9 +76,9 @@ def test_somebody_elses_cache_is_refused(open_folder, monkeypatch):
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(open_folder / "cache"))
     owner = (open_folder / "cache").stat().st_uid
     monkeypatch.setattr("os.geteuid", lambda: owner + 1)
-    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    monkeypatch.setattr(access, "user_name", lambda: "mona")
     with pytest.raises(UserError) as error:
-        host_access.prepare_cache()
+        access.prepare_cache()
     assert error.value.rule == "must belong to mona"
     assert error.value.seen == f"user id {owner}"
 
@@ -96,7 +96,7 @@ def people(monkeypatch):
     monkeypatch.setattr("pwd.getpwuid", lambda uid: mona)
     monkeypatch.setattr("os.getgroups", lambda: [1000])
     monkeypatch.setattr("os.getegid", lambda: 1000)
-    monkeypatch.setattr(host_access, "is_root", lambda: False)
+    monkeypatch.setattr(access, "is_root", lambda: False)
     return groups
 
 
@@ -106,15 +106,15 @@ def kvm_device(monkeypatch):
 
     def device(gid, mode, openable=False, uid=0):
         status = SimpleNamespace(st_gid=gid, st_uid=uid, st_mode=stat.S_IFCHR | mode)
-        monkeypatch.setattr(host_access, "KVM_DEVICE", SimpleNamespace(stat=lambda: status))
+        monkeypatch.setattr(access, "KVM_DEVICE", SimpleNamespace(stat=lambda: status))
         monkeypatch.setattr("os.access", lambda path, mode: openable)
 
     return device
 
 
 def test_root_needs_no_groups(people, monkeypatch):
-    monkeypatch.setattr(host_access, "is_root", lambda: True)
-    assert host_access.wanted_groups() == []
+    monkeypatch.setattr(access, "is_root", lambda: True)
+    assert access.wanted_groups() == []
 
 
 @pytest.mark.parametrize(
@@ -128,30 +128,30 @@ def test_root_needs_no_groups(people, monkeypatch):
 )
 def test_the_group_kvm_is_wanted_only_where_it_decides(people, kvm_device, gid, mode, openable, wanted):
     kvm_device(gid, mode, openable)
-    assert host_access.wanted_groups() == wanted
+    assert access.wanted_groups() == wanted
 
 
 def test_membership_and_holding_are_two_things(people, kvm_device):
     kvm_device(108, 0o660)
-    assert host_access.missing_memberships() == ["kvm"]
-    assert host_access.outside_groups() == ["libvirt"]
+    assert access.missing_memberships() == ["kvm"]
+    assert access.outside_groups() == ["libvirt"]
 
 
 def test_a_user_joins_what_is_missing(people, kvm_device, monkeypatch):
     kvm_device(108, 0o660)
     calls = []
-    monkeypatch.setattr(host_access, "user_name", lambda: "mona")
+    monkeypatch.setattr(access, "user_name", lambda: "mona")
     monkeypatch.setattr(
-        host_access,
+        access,
         "run_as_root",
         lambda argv, why: calls.append((argv, why)) or SimpleNamespace(returncode=0),
     )
-    host_access.join_groups()
+    access.join_groups()
     assert calls == [(["usermod", "--append", "--groups", "kvm", "mona"], "adding mona to the group kvm")]
 
 
 def test_the_command_is_wrapped_once_per_group_and_ends_in_the_own_one():
-    assert host_access.group_command(["lab", "x"], ["libvirt", "kvm"], "mona") == [
+    assert access.group_command(["lab", "x"], ["libvirt", "kvm"], "mona") == [
         "sg",
         "kvm",
         "-c",
@@ -164,7 +164,7 @@ def test_quotes_in_an_argument_reach_the_command(tmp_path, monkeypatch):
     (tmp_path / "sg").write_text('#!/bin/sh\n[ "$2" = -c ] && exec sh -c "$3"\n')
     (tmp_path / "sg").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    argv = host_access.group_command(["printf", "%s|", "it's", 'a "b" $HOME'], ["libvirt", "kvm"], "mona")
+    argv = access.group_command(["printf", "%s|", "it's", 'a "b" $HOME'], ["libvirt", "kvm"], "mona")
     assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout == 'it\'s|a "b" $HOME|'
 
 
@@ -172,7 +172,7 @@ def test_nothing_is_started_again_inside_the_groups(people, kvm_device, monkeypa
     kvm_device(0, 0o600)
     monkeypatch.setattr("os.getgroups", lambda: [1000, 107])
     monkeypatch.setattr("os.execv", lambda *argv: pytest.fail("started again"))
-    host_access.enter_groups()
+    access.enter_groups()
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_the_same_command_is_started_again_in_the_groups(
     monkeypatch.setattr("os.environ", environment)
     started = []
     monkeypatch.setattr("os.execv", lambda path, argv: started.append((path, argv)))
-    host_access.enter_groups()
+    access.enter_groups()
     assert started == [("/usr/bin/sg", ["/usr/bin/sg", "libvirt" if egid == 1000 else "mona", "-c", command])]
     assert environment == {"OVERLAYLAB_IN_GROUPS": "1"}
 
@@ -206,7 +206,7 @@ def test_a_second_attempt_to_enter_groups_ends_instead_of_looping(people, kvm_de
     monkeypatch.setenv("OVERLAYLAB_IN_GROUPS", "1")
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     with pytest.raises(UserError) as error:
-        host_access.enter_groups()
+        access.enter_groups()
     assert str(error.value) == (
         "groups libvirt, mona: must be held by this process, the last as its own (found: sg(1) did not give "
         "them). Log out and in again, then repeat the command"
@@ -228,13 +228,13 @@ def test_whether_the_nodes_user_may_open_kvm(monkeypatch, kvm_device, uid, gid, 
     user = pwd.struct_passwd(("libvirt-qemu", "x", 64055, 108, "", "/", "/bin/false"))
     monkeypatch.setattr("pwd.getpwnam", {"libvirt-qemu": user}.__getitem__)
     monkeypatch.setattr("os.getgrouplist", lambda name, gid: [gid])
-    assert host_access.qemu_user_without_access() == closed_to
+    assert access.qemu_user_without_access() == closed_to
 
 
 def test_without_such_a_user_qemu_runs_as_root(monkeypatch, kvm_device):
     kvm_device(0, 0o600)
     monkeypatch.setattr("pwd.getpwnam", {}.__getitem__)
-    assert host_access.qemu_user_without_access() is None
+    assert access.qemu_user_without_access() is None
 
 
 @pytest.mark.parametrize(
@@ -245,24 +245,24 @@ def test_kvm_that_nobody_has_looked_at_is_as_the_kernel_made_it(
     people, kvm_device, uid, gid, mode, untouched
 ):
     kvm_device(gid, mode, uid=uid)
-    assert host_access.kvm_is_untouched() is untouched
+    assert access.kvm_is_untouched() is untouched
 
 
 def test_without_a_device_or_the_group_there_is_nothing_to_open(people, kvm_device, monkeypatch, tmp_path):
     kvm_device(0, 0o600)
-    monkeypatch.setattr(host_access, "_group", lambda name: None)
-    assert not host_access.kvm_is_untouched()
-    monkeypatch.setattr(host_access, "KVM_DEVICE", tmp_path / "kvm")
-    assert not host_access.kvm_is_untouched()
+    monkeypatch.setattr(access, "_group", lambda name: None)
+    assert not access.kvm_is_untouched()
+    monkeypatch.setattr(access, "KVM_DEVICE", tmp_path / "kvm")
+    assert not access.kvm_is_untouched()
 
 
 def test_kvm_is_opened_as_udev_would_and_closed_again(own_cache, monkeypatch):
     calls = []
-    monkeypatch.setattr(host_access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
-    assert not host_access.close_kvm()
-    host_access.open_kvm()
-    assert host_access.close_kvm()
-    assert not host_access.close_kvm()
+    monkeypatch.setattr(access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
+    assert not access.close_kvm()
+    access.open_kvm()
+    assert access.close_kvm()
+    assert not access.close_kvm()
     assert calls == [
         "chgrp kvm /dev/kvm && chmod 0660 /dev/kvm",
         "chgrp root /dev/kvm && chmod 0600 /dev/kvm",
@@ -271,8 +271,8 @@ def test_kvm_is_opened_as_udev_would_and_closed_again(own_cache, monkeypatch):
 
 def test_what_was_opened_before_a_reboot_is_not_closed(own_cache, monkeypatch):
     calls = []
-    monkeypatch.setattr(host_access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
-    host_access.open_kvm()
-    monkeypatch.setattr(host_access, "boot_id", lambda: "the next boot")
-    assert not host_access.close_kvm()
+    monkeypatch.setattr(access, "run_as_root", lambda argv, why: calls.append(argv[-1]))
+    access.open_kvm()
+    monkeypatch.setattr(access, "boot_id", lambda: "the next boot")
+    assert not access.close_kvm()
     assert len(calls) == 1

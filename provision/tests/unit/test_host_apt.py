@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_apt
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.machine import apt
 
 SOURCE = "W: Failed to fetch http://apt.example.org/dists/x/InRelease  Temporary failure resolving 'apt.example.org'"
 
@@ -22,23 +22,23 @@ REPAIR = (
 def lock(monkeypatch, tmp_path):
     path = tmp_path / "lock"
     path.touch()
-    monkeypatch.setattr(host_apt, "LOCKS", (tmp_path / "absent", path))
-    monkeypatch.setattr(host_apt, "WAIT", 0)
+    monkeypatch.setattr(apt, "LOCKS", (tmp_path / "absent", path))
+    monkeypatch.setattr(apt, "WAIT", 0)
     return path
 
 
 def test_nobody_holds_a_lock_that_is_a_mere_file(lock):
-    assert host_apt.holder() is None
-    host_apt.wait_until_free()
+    assert apt.holder() is None
+    apt.wait_until_free()
 
 
 def test_the_holder_is_named_and_after_a_while_given_up(lock, capsys):
     me = f"{Path('/proc/self/comm').read_text().strip()}, process {os.getpid()}"
     with lock.open("w") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)
-        assert host_apt.holder() == me
+        assert apt.holder() == me
         with pytest.raises(UserError) as error:
-            host_apt.wait_until_free()
+            apt.wait_until_free()
     assert capsys.readouterr().err == f"packages are being installed by {me}: waiting for it, 0 s at most\n"
     assert str(error.value) == (
         f"apt: must not be in use by another program (found: {me}, for 0 s). Wait until that ends, then type the "
@@ -57,12 +57,12 @@ def _hold(path, begun, seconds):
 
 
 def test_waiting_ends_with_the_holder(lock, monkeypatch, capsys):
-    monkeypatch.setattr(host_apt, "WAIT", 30)
+    monkeypatch.setattr(apt, "WAIT", 30)
     begun = multiprocessing.Event()
     other = multiprocessing.Process(target=_hold, args=(lock, begun, 0.3))
     other.start()
     assert begun.wait(20)
-    host_apt.wait_until_free()
+    apt.wait_until_free()
     other.join()
     assert f"process {other.pid}: waiting for it, 30 s at most" in capsys.readouterr().err
 
@@ -73,16 +73,16 @@ def test_waiting_for_a_lock_is_not_holding_it(lock, tmp_path):
     table.write_text(
         f"1: POSIX  ADVISORY  WRITE 1 00:2b:7 0 EOF\n1: -> POSIX  ADVISORY  WRITE 1 00:2b:{inode} 0 EOF\n"
     )
-    assert host_apt.holder(table) is None
+    assert apt.holder(table) is None
     table.write_text(f"1: POSIX  ADVISORY  WRITE 999999999 00:2b:{inode} 0 EOF\n")
-    assert host_apt.holder(table) == "a program, process 999999999"
+    assert apt.holder(table) == "a program, process 999999999"
 
 
 def test_noise_is_not_passed_on(capsys):
     said = "debconf: delaying package configuration, since apt-utils is not installed\nW: something\n"
-    assert host_apt.pass_on(said) == "W: something"
+    assert apt.pass_on(said) == "W: something"
     assert capsys.readouterr().err == "W: something\n"
-    assert host_apt.pass_on(None) == ""
+    assert apt.pass_on(None) == ""
 
 
 @pytest.mark.parametrize(
@@ -139,6 +139,6 @@ def test_noise_is_not_passed_on(capsys):
     ],
 )
 def test_what_is_told_of_a_failure(said, seen, fix):
-    error = host_apt.failed(["tini"], 100, said)
+    error = apt.failed(["tini"], 100, said)
     assert error.seen == seen
     assert error.fix == f"{fix}, then type the command again; what is installed by then is kept"

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_checks, image_checks
-from overlaylab.host_checks import OK, PROBLEM, WARNING, Check
-from overlaylab.host_userns import Trouble
+from overlaylab.image import checks as image_checks
+from overlaylab.machine import checks
+from overlaylab.machine.checks import OK, PROBLEM, WARNING, Check
+from overlaylab.machine.userns import Trouble
 
 STAT = """\
 cpu  1000 20 300 8000 40 5 6 7 900 0
@@ -16,21 +17,21 @@ intr 1 2 3
 
 
 def test_stat_counts_waiting_as_idle_and_guests_once():
-    assert host_checks.parse_stat(STAT) == (8040, 9378)
+    assert checks.parse_stat(STAT) == (8040, 9378)
 
 
 def test_stat_that_begins_with_something_else_is_an_error():
     with pytest.raises(ValueError, match="begins with 'intr'"):
-        host_checks.parse_stat("intr 1 2 3\n")
+        checks.parse_stat("intr 1 2 3\n")
 
 
 def test_idle_share():
-    assert host_checks.idle_share((100, 1000), (150, 1200)) == 0.25
+    assert checks.idle_share((100, 1000), (150, 1200)) == 0.25
 
 
 def test_two_readings_of_one_tick_give_no_share():
     with pytest.raises(ValueError, match="same tick"):
-        host_checks.idle_share((100, 1000), (100, 1000))
+        checks.idle_share((100, 1000), (100, 1000))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +44,8 @@ def test_two_readings_of_one_tick_give_no_share():
 )
 def test_cpu(monkeypatch, cores, readings, state, found):
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: cores)
-    monkeypatch.setattr(host_checks, "read_stat", iter(readings).__next__)
-    check = host_checks.check_idle_cpu(0)
+    monkeypatch.setattr(checks, "read_stat", iter(readings).__next__)
+    check = checks.check_idle_cpu(0)
     assert (check.state, check.found) == (state, found)
 
 
@@ -58,9 +59,9 @@ def test_cpu(monkeypatch, cores, readings, state, found):
     ],
 )
 def test_memory(monkeypatch, available, domains, state, found):
-    monkeypatch.setattr(host_checks.host, "available_memory_mib", lambda: available)
-    monkeypatch.setattr(host_checks.host_services, "running_domains", lambda: domains)
-    check = host_checks.check_memory()
+    monkeypatch.setattr(checks.ready, "available_memory_mib", lambda: available)
+    monkeypatch.setattr(checks.services, "running_domains", lambda: domains)
+    check = checks.check_memory()
     assert (check.state, check.found) == (state, found)
 
 
@@ -75,21 +76,21 @@ def test_memory(monkeypatch, available, domains, state, found):
 )
 def test_disk(monkeypatch, free, state):
     monkeypatch.setenv("OVERLAYLAB_CACHE", "/var/tmp/x")
-    monkeypatch.setattr(host_checks.host, "free_disk_bytes", lambda: free)
-    assert host_checks.check_disk().state == state
+    monkeypatch.setattr(checks.ready, "free_disk_bytes", lambda: free)
+    assert checks.check_disk().state == state
 
 
 def test_missing_packages_are_named(monkeypatch):
-    monkeypatch.setattr(host_checks.host_packages, "missing", lambda: ["tini", "packer"])
-    assert host_checks.check_packages() == Check(
+    monkeypatch.setattr(checks.packages, "missing", lambda: ["tini", "packer"])
+    assert checks.check_packages() == Check(
         "packages", PROBLEM, "missing: tini, packer", "type `./task setup`, which installs them"
     )
 
 
 def test_missing_kvm_is_a_drawback_and_no_obstacle(monkeypatch):
-    verdict = host_checks.host_kvm.Verdict("tcg", "/dev/kvm does not exist", "switch it on")
-    monkeypatch.setattr(host_checks.host_kvm, "verdict", lambda: verdict)
-    assert host_checks.check_accelerator() == Check(
+    verdict = checks.kvm.Verdict("tcg", "/dev/kvm does not exist", "switch it on")
+    monkeypatch.setattr(checks.kvm, "verdict", lambda: verdict)
+    assert checks.check_accelerator() == Check(
         "KVM",
         WARNING,
         "/dev/kvm does not exist",
@@ -100,8 +101,8 @@ def test_missing_kvm_is_a_drawback_and_no_obstacle(monkeypatch):
 
 def test_a_cache_below_a_closed_folder(monkeypatch):
     monkeypatch.setenv("OVERLAYLAB_CACHE", "/home/mona/cache")
-    monkeypatch.setattr(host_checks.host_access, "unsearchable_folder", lambda folder: Path("/usr"))
-    check = host_checks.check_cache()
+    monkeypatch.setattr(checks.access, "unsearchable_folder", lambda folder: Path("/usr"))
+    check = checks.check_cache()
     assert (check.state, check.found) == (
         PROBLEM,
         "/home/mona/cache: QEMU's user cannot pass /usr (mode 0755)",
@@ -119,10 +120,10 @@ def test_a_cache_below_a_closed_folder(monkeypatch):
     ],
 )
 def test_user_namespaces_are_tried_as_the_image_will_use_them(monkeypatch, trouble, check):
-    monkeypatch.setattr(host_checks, "is_root", lambda: False)
-    monkeypatch.setattr(host_checks.host_packages, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(host_checks.host_userns, "mmdebstrap_trouble", lambda: trouble)
-    assert host_checks.check_user_namespaces() == check
+    monkeypatch.setattr(checks, "is_root", lambda: False)
+    monkeypatch.setattr(checks.packages, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(checks.userns, "mmdebstrap_trouble", lambda: trouble)
+    assert checks.check_user_namespaces() == check
 
 
 @pytest.mark.parametrize(
@@ -139,9 +140,9 @@ def test_user_namespaces_are_tried_as_the_image_will_use_them(monkeypatch, troub
     ],
 )
 def test_network_is_needed_for_what_is_not_there_yet(monkeypatch, missing, built, cached, found):
-    monkeypatch.setattr(image_checks.host_packages, "uses_apt", lambda: True)
-    monkeypatch.setattr(image_checks.host_packages, "missing", lambda: missing)
+    monkeypatch.setattr(image_checks.packages, "uses_apt", lambda: True)
+    monkeypatch.setattr(image_checks.packages, "missing", lambda: missing)
     monkeypatch.setattr(image_checks, "image_built", lambda: built)
-    monkeypatch.setattr("overlaylab.daemons.names", lambda: ["weave"])
-    monkeypatch.setattr("overlaylab.daemons.cached", lambda name: cached)
+    monkeypatch.setattr("overlaylab.image.daemons.names", lambda: ["weave"])
+    monkeypatch.setattr("overlaylab.image.daemons.cached", lambda name: cached)
     assert image_checks.check_network() == Check("network", OK, found)

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_features, host_modules
-from overlaylab.host_features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
-from overlaylab.host_modules import Modules
+from overlaylab.machine import features, modules
+from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
+from overlaylab.machine.modules import Modules
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "host_features"
 LACKS = {
@@ -26,7 +26,7 @@ LACKS = {
     "xfrm:esp": "Error: Requested AEAD algorithm not found.",
     "genl:ovs_datapath": "RTNETLINK answers: No such file or directory Error talking to the kernel",
 }
-TRIED = [name for name in host_features.KNOWN if "<" not in name] + ["genl:ovs_datapath", "genl:nlctrl"]
+TRIED = [name for name in features.KNOWN if "<" not in name] + ["genl:ovs_datapath", "genl:nlctrl"]
 
 
 def recorded(name: str) -> str:
@@ -34,19 +34,19 @@ def recorded(name: str) -> str:
 
 
 DEBIAN = Modules(
-    host_modules.parse_dependencies(recorded("6.1-modules.dep")),
-    host_modules.parse_aliases(recorded("6.1-modules.alias")),
+    modules.parse_dependencies(recorded("6.1-modules.dep")),
+    modules.parse_aliases(recorded("6.1-modules.alias")),
 )
 
 
 @pytest.mark.parametrize("who", ["root", "user"])
 def test_what_the_kernel_lacks_is_told_apart(who):
-    found = host_features.parse(recorded(f"6.18-{who}.out"), TRIED)
+    found = features.parse(recorded(f"6.18-{who}.out"), TRIED)
     assert found == {name: Found(ABSENT, LACKS[name]) if name in LACKS else Found(WORKS) for name in TRIED}
 
 
 def test_a_refusal_says_nothing_about_the_kernel():
-    found = host_features.parse(recorded("6.18-refused.out"), TRIED)
+    found = features.parse(recorded("6.18-refused.out"), TRIED)
     # Asking for a family, a setting or a card takes no rights.
     told = {
         name: answer.state for name, answer in found.items() if name.startswith(("genl:", "bridge:", "nic:"))
@@ -62,7 +62,7 @@ def test_a_refusal_says_nothing_about_the_kernel():
 
 
 def test_a_feature_that_was_not_reached_is_untried():
-    found = host_features.parse("link:veth\t0\t\n", ["link:veth", "link:dummy"])
+    found = features.parse("link:veth\t0\t\n", ["link:veth", "link:dummy"])
     assert found == {
         "link:veth": Found(WORKS),
         "link:dummy": Found(UNTRIED, "the trial did not get that far"),
@@ -71,7 +71,7 @@ def test_a_feature_that_was_not_reached_is_untried():
 
 def test_a_program_that_is_missing_says_nothing_about_the_kernel():
     printed = "nft:nat\t127\tsh: 1: nft: not found\n"
-    assert host_features.parse(printed, ["nft:nat"]) == {"nft:nat": Found(UNTRIED, "sh: 1: nft: not found")}
+    assert features.parse(printed, ["nft:nat"]) == {"nft:nat": Found(UNTRIED, "sh: 1: nft: not found")}
 
 
 def test_the_script_prints_a_line_a_feature_whatever_the_tools_say(tmp_path, monkeypatch):
@@ -81,7 +81,7 @@ def test_the_script_prints_a_line_a_feature_whatever_the_tools_say(tmp_path, mon
     for name in ("ip", "tc"):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    text = host_features.script(["link:veth", "link:dummy", "qdisc:netem"])
+    text = features.script(["link:veth", "link:dummy", "qdisc:netem"])
     done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
     assert done.stdout == (
         "link:veth\t0\t\nlink:dummy\t2\tno * \\n here\nqdisc:netem\t1\tqdisc replace dev lo root netem delay 1ms\n"
@@ -90,7 +90,7 @@ def test_the_script_prints_a_line_a_feature_whatever_the_tools_say(tmp_path, mon
 
 @pytest.mark.parametrize("feature", ["link:vxlam", "genl:", "genl:a b", "genl:$(x)", "vxlan", ""])
 def test_what_cannot_be_tried_has_no_command(feature):
-    assert host_features.command(feature) is None
+    assert features.command(feature) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_what_cannot_be_tried_has_no_command(feature):
     ],
 )
 def test_titles(feature, title):
-    assert host_features.title(feature) == title
+    assert features.title(feature) == title
 
 
 @pytest.mark.parametrize(
@@ -123,23 +123,23 @@ def test_titles(feature, title):
     ],
 )
 def test_what_trying_would_load_is_known_beforehand(feature, loads):
-    assert host_features.to_load(feature, DEBIAN) == loads
+    assert features.to_load(feature, DEBIAN) == loads
 
 
 def test_what_is_loaded_is_not_loaded_again():
     loaded = Modules(DEBIAN.files, DEBIAN.aliases, frozenset({"nfnetlink", "nf_tables", "openvswitch"}))
-    assert host_features.to_load("nft:nat", loaded) == ("nft_chain_nat",)
-    assert host_features.to_load("genl:ovs_datapath", loaded) == ()
+    assert features.to_load("nft:nat", loaded) == ("nft_chain_nat",)
+    assert features.to_load("genl:ovs_datapath", loaded) == ()
 
 
 def test_newer_kernels_ask_for_a_qdisc_by_an_alias():
-    aliases = host_modules.parse_aliases("alias net-sch-netem sch_netem\nalias pci:v0 x\n")
-    assert host_features.to_load("qdisc:netem", Modules(frozenset({"sch_netem"}), aliases)) == ("sch_netem",)
+    aliases = modules.parse_aliases("alias net-sch-netem sch_netem\nalias pci:v0 x\n")
+    assert features.to_load("qdisc:netem", Modules(frozenset({"sch_netem"}), aliases)) == ("sch_netem",)
 
 
 def test_module_names_are_the_kernels_whatever_the_file_is_called():
     text = "kernel/net/openvswitch/vport-vxlan.ko: kernel/x.ko\nupdates/dummy.ko.xz:\n"
-    assert host_modules.parse_dependencies(text) == {"vport_vxlan", "dummy"}
+    assert modules.parse_dependencies(text) == {"vport_vxlan", "dummy"}
 
 
 @pytest.fixture
@@ -163,21 +163,21 @@ def kernel(monkeypatch, own_cache):
     def as_root(argv, why, *, capture, stdin):
         printed, names = answers(argv[-1])
         kernel.tries.append((why, names))
-        came = {module for name in names for module in host_features.to_load(name, kernel.modules)}
+        came = {module for name in names for module in features.to_load(name, kernel.modules)}
         kernel.modules = Modules(kernel.modules.files, kernel.modules.aliases, kernel.modules.loaded | came)
         return subprocess.CompletedProcess(argv, 0, printed, None)
 
-    monkeypatch.setattr(host_features, "read_modules", lambda: kernel.modules)
-    monkeypatch.setattr(host_features, "boot_id", lambda: kernel.boot)
-    monkeypatch.setattr(host_features, "is_root", lambda: kernel.root)
-    monkeypatch.setattr(host_features, "run_as_root", as_root)
-    monkeypatch.setattr(host_features.subprocess, "run", run)
+    monkeypatch.setattr(features, "read_modules", lambda: kernel.modules)
+    monkeypatch.setattr(features, "boot_id", lambda: kernel.boot)
+    monkeypatch.setattr(features, "is_root", lambda: kernel.root)
+    monkeypatch.setattr(features, "run_as_root", as_root)
+    monkeypatch.setattr(features.subprocess, "run", run)
     return kernel
 
 
 def test_an_ordinary_user_tries_in_a_user_namespace(kernel):
     kernel.lacks = {"link:dummy"}
-    found = host_features.look(["link:veth", "link:dummy", "link:veth"])
+    found = features.look(["link:veth", "link:dummy", "link:veth"])
     assert found == {"link:veth": Found(WORKS), "link:dummy": Found(ABSENT, "exit code 1")}
     own = ["timeout", "20", "unshare", "--user", "--map-root-user", "--net", "--mount"]
     assert kernel.tries == [(own, ["link:veth", "link:dummy"])]
@@ -185,42 +185,42 @@ def test_an_ordinary_user_tries_in_a_user_namespace(kernel):
 
 def test_root_needs_no_user_namespace(kernel):
     kernel.root = True
-    host_features.look(["link:veth"])
+    features.look(["link:veth"])
     assert kernel.tries[0][0] == ["timeout", "20", "unshare", "--net", "--mount"]
 
 
 def test_an_answer_is_kept_for_one_boot(kernel):
-    host_features.look(["link:veth"])
-    host_features.look(["link:veth", "link:vxlan"])
+    features.look(["link:veth"])
+    features.look(["link:veth", "link:vxlan"])
     kernel.boot = "2"
-    host_features.look(["link:veth"])
+    features.look(["link:veth"])
     assert [names for _, names in kernel.tries] == [["link:veth"], ["link:vxlan"], ["link:veth"]]
 
 
 def test_an_answer_that_another_command_gave_is_not_kept(kernel, monkeypatch):
-    host_features.look(["link:veth"])
-    monkeypatch.setitem(host_features._COMMANDS, "link:veth", "ip link add type veth")
-    host_features.look(["link:veth"])
+    features.look(["link:veth"])
+    monkeypatch.setitem(features._COMMANDS, "link:veth", "ip link add type veth")
+    features.look(["link:veth"])
     assert [names for _, names in kernel.tries] == [["link:veth"], ["link:veth"]]
 
 
 def test_a_damaged_cache_is_asked_anew(kernel, own_cache):
-    host_features.look(["link:veth"])
+    features.look(["link:veth"])
     (own_cache / "host-features.json").write_text(json.dumps({"key": {}, "features": []}))
-    assert host_features.look(["link:veth"]) == {"link:veth": Found(WORKS)}
+    assert features.look(["link:veth"]) == {"link:veth": Found(WORKS)}
     assert len(kernel.tries) == 2
 
 
 def test_looking_loads_nothing(kernel):
     kernel.modules = DEBIAN
-    found = host_features.look(["genl:ovs_datapath", "qdisc:bfifo"])
+    found = features.look(["genl:ovs_datapath", "qdisc:bfifo"])
     assert found == {"genl:ovs_datapath": Found(LOADABLE, "openvswitch"), "qdisc:bfifo": Found(WORKS)}
     assert [names for _, names in kernel.tries] == [["qdisc:bfifo"]]
 
 
 def test_modules_that_nobody_can_tell_of_are_not_loaded_by_accident(kernel):
     kernel.modules = Modules(loaded=frozenset({"ext4"}), known=False)
-    found = host_features.look(["link:dummy"])["link:dummy"]
+    found = features.look(["link:dummy"])["link:dummy"]
     assert found.state == UNTRIED
     assert found.detail.startswith("trying may load a module, and /lib/modules/")
     assert kernel.tries == []
@@ -228,17 +228,17 @@ def test_modules_that_nobody_can_tell_of_are_not_loaded_by_accident(kernel):
 
 def test_without_a_namespace_nothing_is_known_and_nothing_kept(kernel):
     kernel.ends = 1
-    assert host_features.look(["link:veth"]) == {
+    assert features.look(["link:veth"]) == {
         "link:veth": Found(UNTRIED, "unshare: unshare failed: No space left on device")
     }
     kernel.ends = 0
-    assert host_features.look(["link:veth"]) == {"link:veth": Found(WORKS)}
+    assert features.look(["link:veth"]) == {"link:veth": Found(WORKS)}
 
 
 def test_loading_tries_as_root_what_was_left_open_and_says_so(kernel):
     kernel.modules = DEBIAN
     kernel.lacks = {"genl:ovs_datapath"}
-    found, came = host_features.load(["link:dummy", "genl:ovs_datapath", "qdisc:bfifo"])
+    found, came = features.load(["link:dummy", "genl:ovs_datapath", "qdisc:bfifo"])
     assert {name: answer.state for name, answer in found.items()} == {
         "link:dummy": WORKS,
         "genl:ovs_datapath": ABSENT,
@@ -255,16 +255,16 @@ def test_loading_tries_as_root_what_was_left_open_and_says_so(kernel):
 
 def test_what_was_loaded_is_at_work_and_what_was_unloaded_can_be_loaded_again(kernel):
     kernel.modules = DEBIAN
-    host_features.load(["link:dummy"])
-    assert host_features.look(["link:dummy"]) == {"link:dummy": Found(WORKS)}
-    assert host_features.load(["link:dummy"]) == ({"link:dummy": Found(WORKS)}, ())
+    features.load(["link:dummy"])
+    assert features.look(["link:dummy"]) == {"link:dummy": Found(WORKS)}
+    assert features.load(["link:dummy"]) == ({"link:dummy": Found(WORKS)}, ())
     kernel.modules = DEBIAN
-    assert host_features.look(["link:dummy"]) == {"link:dummy": Found(LOADABLE, "dummy")}
+    assert features.look(["link:dummy"]) == {"link:dummy": Found(LOADABLE, "dummy")}
 
 
 def test_a_module_that_did_not_help_is_not_tried_again(kernel):
     kernel.modules = DEBIAN
     kernel.lacks = {"link:dummy"}
-    host_features.load(["link:dummy"])
+    features.load(["link:dummy"])
     kernel.modules = DEBIAN
-    assert host_features.look(["link:dummy"]) == {"link:dummy": Found(ABSENT, "exit code 1")}
+    assert features.look(["link:dummy"]) == {"link:dummy": Found(ABSENT, "exit code 1")}

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_bootsector, host_kvm
-from overlaylab.host_kvm import Verdict
+from overlaylab.machine import bootsector, kvm
+from overlaylab.machine.kvm import Verdict
 
-SOURCE = Path(host_bootsector.__file__).with_suffix(".S")
+SOURCE = Path(bootsector.__file__).with_suffix(".S")
 QEMU_SAYS = """\
 qemu-system-x86_64: warning: host doesn't support requested feature: CPUID.01H:ECX.pni [bit 0]
 qemu-system-x86_64: error: failed to set MSR 0x10a to 0x69
@@ -19,7 +19,7 @@ qemu-system-x86_64: ../../target/i386/kvm/kvm.c:3183: kvm_buf_set_msrs: Assertio
 """
 """Recorded: QEMU 7.2, -accel kvm -cpu host, on a KVM that interprets its guests."""
 
-needs_qemu = pytest.mark.skipif(not shutil.which(host_kvm.QEMU), reason="QEMU is not installed")
+needs_qemu = pytest.mark.skipif(not shutil.which(kvm.QEMU), reason="QEMU is not installed")
 
 
 @pytest.mark.skipif(not (shutil.which("as") and shutil.which("ld")), reason="binutils are not installed")
@@ -30,32 +30,32 @@ def test_the_boot_sector_is_what_its_source_says(tmp_path):
         cwd=tmp_path,
         check=True,
     )
-    assert (tmp_path / "x.bin").read_bytes() == host_bootsector.BOOT_SECTOR
+    assert (tmp_path / "x.bin").read_bytes() == bootsector.BOOT_SECTOR
 
 
 def test_the_boot_sector_has_size_and_signature():
-    assert len(host_bootsector.BOOT_SECTOR) == 512
-    assert host_bootsector.BOOT_SECTOR[-2:] == b"\x55\xaa"
+    assert len(bootsector.BOOT_SECTOR) == 512
+    assert bootsector.BOOT_SECTOR[-2:] == b"\x55\xaa"
 
 
 @needs_qemu
 def test_the_boot_sector_finishes_where_guests_run():
     """Software emulation is the control: it always works."""
-    assert host_kvm.boot_sector_error("tcg") is None
+    assert kvm.boot_sector_error("tcg") is None
 
 
 @needs_qemu
 def test_a_guest_that_does_something_else_is_found_out(monkeypatch):
     # jmp $ with a valid signature: boots, and never gets anywhere.
-    monkeypatch.setattr(host_kvm, "BOOT_SECTOR", b"\xeb\xfe".ljust(510, b"\0") + b"\x55\xaa")
-    monkeypatch.setattr(host_kvm, "_SECTOR_SECONDS", 1.0)
-    assert host_kvm.boot_sector_error("tcg") == "not done after 1 s"
+    monkeypatch.setattr(kvm, "BOOT_SECTOR", b"\xeb\xfe".ljust(510, b"\0") + b"\x55\xaa")
+    monkeypatch.setattr(kvm, "_SECTOR_SECONDS", 1.0)
+    assert kvm.boot_sector_error("tcg") == "not done after 1 s"
 
 
 @needs_qemu
 def test_a_file_that_is_no_kernel_does_not_count_as_one(tmp_path):
     (tmp_path / "vmlinuz").write_bytes(b"no kernel" * 100)
-    error = host_kvm.kernel_error(tmp_path / "vmlinuz", "tcg")
+    error = kvm.kernel_error(tmp_path / "vmlinuz", "tcg")
     assert error == "QEMU ended with exit code 1, invalid kernel header"
 
 
@@ -67,27 +67,27 @@ def qemu(monkeypatch, tmp_path):
         path = tmp_path / "qemu"
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(host_kvm, "find_program", lambda name: str(path))
+        monkeypatch.setattr(kvm, "find_program", lambda name: str(path))
 
     return script
 
 
 def test_kvm_is_tried_on_the_cpu_that_the_nodes_get(qemu, tmp_path):
     qemu(f'echo "$@" >{tmp_path}/argv; echo RPLX; exit 85')
-    assert host_kvm.boot_sector_error("kvm") is None
+    assert kvm.boot_sector_error("kvm") is None
     assert "-machine pc,accel=kvm -cpu host" in (tmp_path / "argv").read_text()
 
 
 @pytest.mark.parametrize("text", ["echo RPL; exit 85", "echo RPLX; exit 0"])
 def test_marker_and_exit_code_are_both_needed(qemu, text):
     qemu(text)
-    assert host_kvm.boot_sector_error("kvm") is not None
+    assert kvm.boot_sector_error("kvm") is not None
 
 
 def test_a_qemu_that_hangs_is_ended_with_what_it_started(qemu, tmp_path, monkeypatch):
-    monkeypatch.setattr(host_kvm, "_SECTOR_SECONDS", 0.3)
+    monkeypatch.setattr(kvm, "_SECTOR_SECONDS", 0.3)
     qemu(f"echo $$ >{tmp_path}/pid; exec sleep 60")
-    assert host_kvm.boot_sector_error("kvm") == "not done after 0 s"
+    assert kvm.boot_sector_error("kvm") == "not done after 0 s"
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
@@ -101,7 +101,7 @@ def test_a_qemu_that_hangs_is_ended_with_what_it_started(qemu, tmp_path, monkeyp
     ],
 )
 def test_what_happened_is_one_line(code, output, text):
-    assert host_kvm._what_happened(code, output, 10.0) == text
+    assert kvm._what_happened(code, output, 10.0) == text
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_what_happened_is_one_line(code, output, text):
     ],
 )
 def test_qemu_version(text, version):
-    assert host_kvm.parse_qemu_version(text) == version
+    assert kvm.parse_qemu_version(text) == version
 
 
 @pytest.fixture
@@ -137,24 +137,24 @@ def probe(monkeypatch, tmp_path):
         probe.booted.append((kernel.name, accelerator))
         return probe.kernel
 
-    monkeypatch.setattr(host_kvm, "_refused_at_once", lambda: None)
-    monkeypatch.setattr(host_kvm, "_key", lambda: dict(probe.key))
-    monkeypatch.setattr(host_kvm, "find_kernel", lambda: probe.at_hand)
-    monkeypatch.setattr(host_kvm, "boot_sector_error", boot_sector)
-    monkeypatch.setattr(host_kvm, "kernel_error", boot_kernel)
-    monkeypatch.setattr(host_kvm, "qemu_user_without_access", lambda: probe.closed)
+    monkeypatch.setattr(kvm, "_refused_at_once", lambda: None)
+    monkeypatch.setattr(kvm, "_key", lambda: dict(probe.key))
+    monkeypatch.setattr(kvm, "find_kernel", lambda: probe.at_hand)
+    monkeypatch.setattr(kvm, "boot_sector_error", boot_sector)
+    monkeypatch.setattr(kvm, "kernel_error", boot_kernel)
+    monkeypatch.setattr(kvm, "qemu_user_without_access", lambda: probe.closed)
     return probe
 
 
 def test_kvm_needs_a_kernel_that_starts(probe):
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert verdict == Verdict("kvm", "a kernel (vmlinuz-6.1) started under KVM", None, "kernel")
     assert probe.booted == [("sector", "kvm"), ("vmlinuz-6.1", "kvm")]
 
 
 def test_a_failing_boot_sector_is_answer_enough(probe):
     probe.sector = "not done after 10 s"
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert verdict.accelerator == "tcg"
     assert verdict.reason == "a guest of 512 bytes did not finish under KVM: not done after 10 s"
     assert probe.booted == [("sector", "kvm")]
@@ -162,38 +162,38 @@ def test_a_failing_boot_sector_is_answer_enough(probe):
 
 def test_a_kernel_that_hangs_is_no_kvm_although_the_boot_sector_ran(probe):
     probe.kernel = "not done after 30 s"
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert verdict.accelerator == "tcg"
     assert verdict.reason == "a kernel did not finish starting under KVM: not done after 30 s"
 
 
 def test_without_a_kernel_the_answer_says_so_and_is_asked_again_when_there_is_one(probe):
     probe.at_hand = None
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert (verdict.accelerator, verdict.strongest) == ("kvm", "boot sector")
     assert "no kernel was at hand" in verdict.reason
     probe.at_hand = Path("/boot/vmlinuz-6.1")
     probe.kernel = "not done after 30 s"
-    assert host_kvm.verdict().accelerator == "tcg"
+    assert kvm.verdict().accelerator == "tcg"
 
 
 def test_kvm_that_the_nodes_may_not_open_is_no_kvm(probe):
     probe.closed = "libvirt-qemu"
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert verdict.accelerator == "tcg"
     assert verdict.reason == "KVM works, but libvirt-qemu, which runs the nodes, may not open /dev/kvm"
     assert "sudo chown root:kvm /dev/kvm" in verdict.fix
     # Permissions change without a boot, and then nothing has to be booted again.
     probe.closed = None
     probe.booted.clear()
-    assert host_kvm.verdict().accelerator == "kvm"
+    assert kvm.verdict().accelerator == "kvm"
     assert probe.booted == []
 
 
 def test_the_answer_is_kept(probe, tmp_path):
-    first = host_kvm.verdict()
+    first = kvm.verdict()
     probe.booted.clear()
-    assert host_kvm.verdict() == first
+    assert kvm.verdict() == first
     assert probe.booted == []
     assert json.loads((tmp_path / "host.json").read_text())["key"] == probe.key
     assert [path.name for path in tmp_path.iterdir()] == ["host.json"]
@@ -201,24 +201,24 @@ def test_the_answer_is_kept(probe, tmp_path):
 
 @pytest.mark.parametrize("field", ["boot_id", "kernel_release", "qemu_version"])
 def test_another_boot_kernel_or_qemu_is_asked_anew(probe, field, monkeypatch):
-    host_kvm.verdict()
+    kvm.verdict()
     probe.booted.clear()
     monkeypatch.setattr(probe, "key", {**probe.key, field: "2"})
-    host_kvm.verdict()
+    kvm.verdict()
     assert probe.booted[0] == ("sector", "kvm")
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"key": {}}', '{"key": 1, "kvm": {"what": 1}}'])
 def test_a_damaged_cache_is_asked_anew(probe, tmp_path, text):
     (tmp_path / "host.json").write_text(text)
-    assert host_kvm.verdict().accelerator == "kvm"
+    assert kvm.verdict().accelerator == "kvm"
 
 
 def test_no_device_is_answered_at_once_with_what_to_do(monkeypatch, tmp_path):
-    monkeypatch.setattr(host_kvm, "KVM_DEVICE", tmp_path / "kvm")
-    monkeypatch.setattr(host_kvm, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(kvm, "KVM_DEVICE", tmp_path / "kvm")
+    monkeypatch.setattr(kvm, "find_program", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    verdict = host_kvm.verdict()
+    verdict = kvm.verdict()
     assert (verdict.accelerator, verdict.reason) == ("tcg", f"{tmp_path}/kvm does not exist")
     assert verdict.fix == (
         "switch on virtualisation (VT-x, AMD-V) in the firmware, or nested virtualisation where this is a VM"
@@ -229,7 +229,7 @@ def test_no_device_is_answered_at_once_with_what_to_do(monkeypatch, tmp_path):
     ("groups", "fix"),
     [
         (["libvirt", "kvm"], "type `./task setup` to join the group kvm"),
-        (["libvirt"], host_kvm._GIVE_TO_GROUP),
+        (["libvirt"], kvm._GIVE_TO_GROUP),
     ],
 )
 def test_a_closed_device_names_the_fix_that_holds(monkeypatch, groups, fix):
@@ -238,11 +238,11 @@ def test_a_closed_device_names_the_fix_that_holds(monkeypatch, groups, fix):
 
     monkeypatch.setattr("os.open", refuse)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
-    monkeypatch.setattr(host_kvm, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(host_kvm, "wanted_groups", lambda: groups)
-    assert host_kvm.verdict() == Verdict("tcg", "/dev/kvm may not be opened by this user", fix)
+    monkeypatch.setattr(kvm, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(kvm, "wanted_groups", lambda: groups)
+    assert kvm.verdict() == Verdict("tcg", "/dev/kvm may not be opened by this user", fix)
 
 
 def test_another_architecture_runs_the_nodes_in_software(monkeypatch):
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    assert host_kvm.verdict() == Verdict("tcg", "the nodes are x86-64, this machine is aarch64")
+    assert kvm.verdict() == Verdict("tcg", "the nodes are x86-64, this machine is aarch64")

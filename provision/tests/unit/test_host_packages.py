@@ -5,26 +5,27 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_apt, host_packages, host_releases
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.machine import apt as host_apt
+from overlaylab.machine import packages, releases
 
-PROGRAMS = [name for group in host_packages.PACKAGES for name in host_packages.PROGRAMS.get(group, ())]
+PROGRAMS = [name for group in packages.PACKAGES for name in packages.PROGRAMS.get(group, ())]
 
 
 def test_only_installed_counts_and_unknown_lines_are_left_out():
     listing = "tini installed\npacker config-files\nvagrant not-installed\nrsync installed\n\n"
-    assert host_packages.parse_installed(listing) == {"tini", "rsync"}
+    assert packages.parse_installed(listing) == {"tini", "rsync"}
 
 
 def test_no_package_is_listed_twice():
-    assert len(set(host_packages.names())) == len(host_packages.names())
+    assert len(set(packages.names())) == len(packages.names())
 
 
 @pytest.fixture
 def programs(monkeypatch, tmp_path):
     """An otherwise empty PATH of scripts: programs(name, text) adds one."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(host_packages, "_SYSTEM_FOLDERS", ())
+    monkeypatch.setattr(packages, "_SYSTEM_FOLDERS", ())
 
     def add(name, text="exit 0"):
         path = tmp_path / name
@@ -35,7 +36,7 @@ def programs(monkeypatch, tmp_path):
 
 
 def test_missing_keeps_the_order_of_the_list_and_asks_dpkg_once(programs, tmp_path):
-    there = [name for name in host_packages.names() if name not in {"tini", "packer", "gcc"}]
+    there = [name for name in packages.names() if name not in {"tini", "packer", "gcc"}]
     lines = "\n".join(f"{name} installed" for name in there)
     programs("apt-get", "exit 99")
     programs(
@@ -43,7 +44,7 @@ def test_missing_keeps_the_order_of_the_list_and_asks_dpkg_once(programs, tmp_pa
     )
     # cat is not in that PATH
     (tmp_path / "cat").symlink_to("/bin/cat")
-    assert host_packages.missing() == ["tini", "packer", "gcc"]
+    assert packages.missing() == ["tini", "packer", "gcc"]
     assert (tmp_path / "calls").read_text() == "x\n"
 
 
@@ -51,9 +52,9 @@ def test_a_system_without_apt_gets_told_which_programs_it_lacks(programs, monkey
     for name in PROGRAMS:
         if name not in {"tini", "vagrant"}:
             programs(name)
-    monkeypatch.setattr(host_packages, "system_name", lambda: "Fedora Linux 42")
+    monkeypatch.setattr(packages, "system_name", lambda: "Fedora Linux 42")
     with pytest.raises(UserError) as error:
-        host_packages.missing()
+        packages.missing()
     assert error.value.where == "system Fedora Linux 42"
     assert error.value.seen == "missing tini, vagrant"
     assert error.value.fix == (
@@ -64,12 +65,12 @@ def test_a_system_without_apt_gets_told_which_programs_it_lacks(programs, monkey
 def test_a_system_without_apt_that_has_all_programs_will_do(programs):
     for name in PROGRAMS:
         programs(name)
-    assert host_packages.missing() == []
+    assert packages.missing() == []
 
 
 def test_description_says_what_packages_are_for():
     assert (
-        host_packages.describe(["tini", "qemu-utils", "packer"])
+        packages.describe(["tini", "qemu-utils", "packer"])
         == "virtual machines: qemu-utils, tini; images: packer"
     )
 
@@ -77,23 +78,23 @@ def test_description_says_what_packages_are_for():
 def test_a_group_can_be_asked_for_alone_and_a_renamed_library_counts(programs, tmp_path):
     lines = "\n".join(
         f"{name}{'t64' if name == 'libgtk-3-0' else ''} installed"
-        for name in host_packages.OPTIONAL[host_packages.VIEWER]
+        for name in packages.OPTIONAL[packages.VIEWER]
         if name != "libnss3"
     )
     programs("apt-get", "exit 99")
     programs("dpkg-query", f"cat <<'END'\n{lines}\nEND")
     (tmp_path / "cat").symlink_to("/bin/cat")
-    assert host_packages.missing([host_packages.VIEWER], alone=True) == ["libnss3"]
+    assert packages.missing([packages.VIEWER], alone=True) == ["libnss3"]
 
 
 def test_on_an_unknown_release_a_library_has_the_name_that_apt_knows(
     programs, apt, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-28.04")
+    monkeypatch.setattr(releases, "key", lambda: "ubuntu-28.04")
     programs(
         "apt-cache", f"printf '%s\n' \"$@\" >{tmp_path}/asked; echo 'libgtk-3-0t64 | 3.24.41 | a mirror'"
     )
-    host_packages.install(["libgtk-3-0", "libnss3", "squashfs-tools"])
+    packages.install(["libgtk-3-0", "libnss3", "squashfs-tools"])
     assert apt.calls[1][-4:] == ["install", "libgtk-3-0t64", "libnss3", "squashfs-tools"]
     assert sorted((tmp_path / "asked").read_text().split()) == ["libgtk-3-0t64", "libnss3t64", "madison"]
     assert (
@@ -103,16 +104,16 @@ def test_on_an_unknown_release_a_library_has_the_name_that_apt_knows(
 
 def test_on_a_known_release_a_library_has_the_name_of_the_table(programs, apt, monkeypatch):
     programs("apt-cache", "exit 99")
-    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
-    host_packages.install(["libgtk-3-0", "libnss3"])
+    monkeypatch.setattr(releases, "key", lambda: "ubuntu-24.04")
+    packages.install(["libgtk-3-0", "libnss3"])
     assert apt.calls[1][-3:] == ["install", "libgtk-3-0t64", "libnss3"]
 
 
 def test_what_a_release_lacks_is_told_before_root_is_asked_for(programs, apt, monkeypatch):
     programs("apt-cache")
-    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
+    monkeypatch.setattr(releases, "key", lambda: "ubuntu-24.04")
     with pytest.raises(UserError) as error:
-        host_packages.install(["tini", "vagrant", "vagrant-libvirt"])
+        packages.install(["tini", "vagrant", "vagrant-libvirt"])
     assert str(error.value) == (
         "system Ubuntu 24.04: must have the packages tini, vagrant, vagrant-libvirt (found: not in its package sources: "
         "vagrant (dropped by Ubuntu for its licence), vagrant-libvirt (needs Ubuntu's vagrant)). Run the lab on Debian "
@@ -124,19 +125,19 @@ def test_what_a_release_lacks_is_told_before_root_is_asked_for(programs, apt, mo
 
 def test_another_source_may_have_what_a_release_lacks(programs, apt, monkeypatch):
     programs("apt-cache", "echo ' vagrant | 2.4.9-1 | a source of the maker'")
-    monkeypatch.setattr(host_releases, "key", lambda: "ubuntu-24.04")
-    host_packages.install(["vagrant"])
+    monkeypatch.setattr(releases, "key", lambda: "ubuntu-24.04")
+    packages.install(["vagrant"])
     assert apt.calls[1][-2:] == ["install", "vagrant"]
 
 
 def test_a_program_from_elsewhere_counts_where_the_release_lacks_it(programs, tmp_path, monkeypatch):
-    there = [name for name in host_packages.names() if name not in {"tini", "packer"}]
+    there = [name for name in packages.names() if name not in {"tini", "packer"}]
     programs("apt-get")
     programs("packer")
     programs("tini")
     programs("dpkg-query", "printf '%s installed\\n' " + " ".join(there))
-    monkeypatch.setattr(host_releases, "key", lambda: "debian-13")
-    assert host_packages.missing() == ["tini"]
+    monkeypatch.setattr(releases, "key", lambda: "debian-13")
+    assert packages.missing() == ["tini"]
 
 
 @pytest.fixture
@@ -150,14 +151,14 @@ def apt(monkeypatch):
         verb = next(verb for verb in apt.codes if verb in argv)
         return subprocess.CompletedProcess(argv, apt.codes[verb], stderr=apt.said[verb])
 
-    monkeypatch.setattr(host_packages, "run_as_root", run)
-    monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+    monkeypatch.setattr(packages, "run_as_root", run)
+    monkeypatch.setattr(packages, "prefix", lambda argv: [])
     monkeypatch.setattr(host_apt, "LOCKS", ())
     return apt
 
 
 def test_install_names_the_packages_first_and_takes_no_recommends(apt, capsys):
-    host_packages.install(["tini", "packer"])
+    packages.install(["tini", "packer"])
     assert " ".join(capsys.readouterr().err.split()) == (
         "these packages are missing (virtual machines: tini; images: packer)"
     )
@@ -169,14 +170,14 @@ def test_install_names_the_packages_first_and_takes_no_recommends(apt, capsys):
 
 def test_a_broken_foreign_source_does_not_stop_the_install(apt, monkeypatch):
     monkeypatch.setattr(apt, "codes", {"update": 100, "install": 0})
-    host_packages.install(["tini"])
+    packages.install(["tini"])
     assert len(apt.calls) == 2
 
 
 def test_a_failed_install_says_what_to_do(apt, monkeypatch):
     monkeypatch.setattr(apt, "codes", {"update": 100, "install": 100})
     with pytest.raises(UserError) as error:
-        host_packages.install(["tini", "packer"])
+        packages.install(["tini", "packer"])
     assert str(error.value) == (
         "apt-get install: must succeed once for tini, packer (found: exit code 100, its output is above). "
         "Check the network and the package sources (Debian: main; Ubuntu: main and universe), then type "
@@ -191,7 +192,7 @@ def test_a_broken_source_is_named_where_the_install_fails_too(apt):
         "install": "E: Unable to locate package tini\n",
     }
     with pytest.raises(UserError) as error:
-        host_packages.install(["tini"])
+        packages.install(["tini"])
     assert str(error.value) == (
         "apt-get install: must succeed once for tini (found: E: The repository 'http://ppa.example.org/x noble Release' "
         "does not have a Release file. | E: Unable to locate package tini). Correct or remove the package source that "
@@ -218,8 +219,8 @@ def answers(monkeypatch):
             said = left.pop(0)
             return subprocess.CompletedProcess(argv, 100 if said else 0, stderr=said)
 
-        monkeypatch.setattr(host_packages, "run_as_root", run)
-        monkeypatch.setattr(host_packages, "prefix", lambda argv: [])
+        monkeypatch.setattr(packages, "run_as_root", run)
+        monkeypatch.setattr(packages, "prefix", lambda argv: [])
         monkeypatch.setattr(host_apt, "wait_until_free", lambda: log.append("wait"))
         return log
 
@@ -238,7 +239,7 @@ def in_short(log):
 
 def test_an_installation_that_was_cut_off_is_ended_and_announced(answers):
     log = answers("", CUT_OFF, "dpkg: error processing package x (--configure):\n", UNMET, "", "")
-    host_packages.install(["tini"])
+    packages.install(["tini"])
     assert in_short(log) == [
         "wait", "update", "install tini", "dpkg --configure -a", "install tini", "--fix-broken install", "install tini",
     ]  # fmt: skip
@@ -253,7 +254,7 @@ def test_an_installation_that_was_cut_off_is_ended_and_announced(answers):
 def test_what_cannot_be_ended_is_tried_once_and_told(answers):
     log = answers("", UNMET, "E: Packages need to be removed but remove is disabled.\n", UNMET)
     with pytest.raises(UserError) as error:
-        host_packages.install(["tini"])
+        packages.install(["tini"])
     assert in_short(log)[2:] == ["install tini", "--fix-broken install", "install tini"]
     assert error.value.seen == f"E: Packages need to be removed but remove is disabled. | {UNMET.strip()}"
     assert error.value.fix.startswith("Put right what is named; `sudo dpkg --configure -a`")
@@ -262,30 +263,30 @@ def test_what_cannot_be_ended_is_tried_once_and_told(answers):
 def test_a_disk_that_fills_while_it_is_ended_is_told(answers):
     answers("", UNMET, FULL, UNMET)
     with pytest.raises(UserError, match="Free some disk"):
-        host_packages.install(["tini"])
+        packages.install(["tini"])
 
 
 def test_after_it_was_ended_another_failure_is_told_by_its_own_cause(answers):
     answers("", CUT_OFF, "", "E: Unable to locate package tini\n")
     with pytest.raises(UserError) as error:
-        host_packages.install(["tini"])
+        packages.install(["tini"])
     assert error.value.seen == "E: Unable to locate package tini"
     assert error.value.fix.startswith("Check the network")
 
 
 def test_a_program_that_was_faster_is_waited_for_once_more(answers):
     log = answers(HELD, "", HELD, "")
-    host_packages.install(["tini"])
+    packages.install(["tini"])
     assert in_short(log) == ["wait", "update", "wait", "update", "install tini", "wait", "install tini"]
     answers("", HELD, HELD)
     with pytest.raises(UserError, match="Wait until the program that is named ends"):
-        host_packages.install(["tini"])
+        packages.install(["tini"])
 
 
 def test_without_sudo_root_is_told_which_packages(apt, monkeypatch):
     told = []
-    monkeypatch.setattr(host_packages, "prefix", told.append)
-    host_packages.install(["tini"])
+    monkeypatch.setattr(packages, "prefix", told.append)
+    packages.install(["tini"])
     assert told == [["apt-get", "install", "--no-install-recommends", "tini"]]
 
 
@@ -298,8 +299,8 @@ def test_without_sudo_root_is_told_which_packages(apt, monkeypatch):
 )
 def test_system_name(tmp_path, text, name):
     (tmp_path / "os-release").write_text(text)
-    assert host_packages.system_name(tmp_path / "os-release") == name
+    assert packages.system_name(tmp_path / "os-release") == name
 
 
 def test_system_name_without_the_file(tmp_path):
-    assert host_packages.system_name(tmp_path / "absent") == "unknown"
+    assert packages.system_name(tmp_path / "absent") == "unknown"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from overlaylab import host_packages, host_releases
-from overlaylab.host_releases import RELEASES
+from overlaylab.machine import packages, releases
+from overlaylab.machine.releases import RELEASES
 
-ALL = set(host_packages.names(host_packages.OPTIONAL))
+ALL = set(packages.names(packages.OPTIONAL))
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -19,7 +19,7 @@ def test_a_release_speaks_of_our_packages_alone_and_once(name):
 @pytest.mark.parametrize("name", RELEASES)
 def test_a_package_by_its_new_name_counts_as_installed(name):
     for old, new in RELEASES[name].renamed.items():
-        assert new == host_packages.renamed(old)
+        assert new == packages.renamed(old)
 
 
 def test_what_is_known():
@@ -47,13 +47,13 @@ def test_what_is_known():
 )
 def test_the_release_is_read_from_os_release(tmp_path, text, key):
     (tmp_path / "os-release").write_text(text)
-    assert host_releases.key(tmp_path / "os-release") == key
-    assert host_releases.key(tmp_path / "absent") == ""
+    assert releases.key(tmp_path / "os-release") == key
+    assert releases.key(tmp_path / "absent") == ""
 
 
 def test_an_unknown_release_is_a_line_and_no_refusal(monkeypatch):
-    monkeypatch.setattr(host_releases, "key", lambda: "debian-14")
-    assert host_releases.here() is None
-    assert host_releases.warning("debian-14") == (
+    monkeypatch.setattr(releases, "key", lambda: "debian-14")
+    assert releases.here() is None
+    assert releases.warning("debian-14") == (
         "packages may have other names here: debian-14 is none of Debian 12, Debian 13, Ubuntu 24.04"
     )

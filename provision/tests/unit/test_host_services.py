@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import host_root, host_services
-from overlaylab.errors import UserError
-from overlaylab.host_services import Service
+from overlaylab.core.errors import UserError
+from overlaylab.machine import root, services
+from overlaylab.machine.services import Service
 
 VIRSH_VERSION = """\
 Compiled against library: libvirt 9.0.0
@@ -26,12 +26,12 @@ Running against daemon: 9.0.0
 
 
 def test_daemon_version():
-    assert host_services.parse_daemon_version(VIRSH_VERSION) == "9.0.0"
+    assert services.parse_daemon_version(VIRSH_VERSION) == "9.0.0"
 
 
 def test_a_version_without_a_daemon_is_an_error_not_a_guess():
     with pytest.raises(ValueError, match="names no daemon"):
-        host_services.parse_daemon_version("Using library: libvirt 9.0.0\n")
+        services.parse_daemon_version("Using library: libvirt 9.0.0\n")
 
 
 @pytest.fixture
@@ -49,29 +49,29 @@ def virsh(monkeypatch, tmp_path):
         path = tmp_path / "virsh"
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
-        monkeypatch.setattr(host_services, "find_program", lambda name: str(path))
+        monkeypatch.setattr(services, "find_program", lambda name: str(path))
 
     return script
 
 
 def test_libvirt_that_answers(virsh):
     virsh('[ "$*" = "--connect qemu:///system uri" ] && echo qemu:///system')
-    assert host_services.libvirt_error() is None
+    assert services.libvirt_error() is None
 
 
 def test_libvirt_that_does_not_answer_says_why_in_one_line(virsh):
     virsh("printf 'error: failed to connect\\nerror: No such file\\n' >&2; exit 1")
-    assert host_services.libvirt_error() == "error: failed to connect error: No such file"
+    assert services.libvirt_error() == "error: failed to connect error: No such file"
 
 
 def test_libvirt_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr(host_services, "find_program", lambda name: None)
-    assert host_services.libvirt_error() == "virsh is not installed"
+    monkeypatch.setattr(services, "find_program", lambda name: None)
+    assert services.libvirt_error() == "virsh is not installed"
 
 
 def test_running_domains(virsh):
     virsh("printf 'overlaylab-pair-node1\\nother\\n\\n'")
-    assert host_services.running_domains() == ["overlaylab-pair-node1", "other"]
+    assert services.running_domains() == ["overlaylab-pair-node1", "other"]
 
 
 @pytest.fixture
@@ -83,8 +83,8 @@ def daemons(cache):
         for name in names:
             process = subprocess.Popen(["sleep", "60"])
             started.append(process)
-            at = host_services.start_time(process.pid)
-            _record(cache, Service(name, process.pid, at + ticks, boot or host_services.boot_id()))
+            at = services.start_time(process.pid)
+            _record(cache, Service(name, process.pid, at + ticks, boot or services.boot_id()))
         return started
 
     yield start
@@ -101,19 +101,19 @@ def _record(cache, service):
 
 def test_start_time_is_a_live_process_own(daemons):
     (process,) = daemons("libvirtd")
-    ticks = host_services.start_time(process.pid)
+    ticks = services.start_time(process.pid)
     # Started within the last minute of this machine's uptime.
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     assert 0 <= uptime - ticks / os.sysconf("SC_CLK_TCK") < 60
     process.kill()
     # Not reaped yet: a zombie runs no more.
     os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert host_services.start_time(process.pid) is None
+    assert services.start_time(process.pid) is None
 
 
 def test_what_runs_is_remembered_in_order(daemons):
     first, second = daemons("virtlogd", "libvirtd")
-    assert [(s.name, s.pid) for s in host_services.started_services()] == [
+    assert [(s.name, s.pid) for s in services.started_services()] == [
         ("virtlogd", first.pid),
         ("libvirtd", second.pid),
     ]
@@ -121,18 +121,18 @@ def test_what_runs_is_remembered_in_order(daemons):
 
 def test_a_process_of_another_boot_is_not_ours(daemons):
     daemons("libvirtd", boot="another")
-    assert host_services.started_services() == []
+    assert services.started_services() == []
 
 
 def test_a_reused_pid_is_not_ours(daemons):
     daemons("libvirtd", ticks=-1)
-    assert host_services.started_services() == []
+    assert services.started_services() == []
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"name": "libvirtd"}]'])
 def test_a_damaged_record_names_nothing(cache, text):
     (cache / "libvirt" / "services.json").write_text(text)
-    assert host_services.started_services() == []
+    assert services.started_services() == []
 
 
 @pytest.fixture
@@ -144,8 +144,8 @@ def kills(monkeypatch):
         pids.append(int(argv[-1]))
         return subprocess.run(["/bin/sh", *argv[1:]], env={"PATH": "/nowhere"}, check=True)
 
-    monkeypatch.setattr(host_root, "run_as_root", run)
-    monkeypatch.setattr(host_services, "run_as_root", lambda argv, why: None)
+    monkeypatch.setattr(root, "run_as_root", run)
+    monkeypatch.setattr(services, "run_as_root", lambda argv, why: None)
     return pids
 
 
@@ -161,7 +161,7 @@ esac
     tool.chmod(0o755)
     path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
     # Without ip6tables beside it, so that nothing of this machine's is reached.
-    script = host_services._END_RULES.replace("ip6tables", "").replace(":/usr/sbin:/sbin", "")
+    script = services._END_RULES.replace("ip6tables", "").replace(":/usr/sbin:/sbin", "")
     subprocess.run(["sh", "-c", script], env=path, check=True)
     assert (tmp_path / "calls").read_text().splitlines() == [
         "-t filter -D INPUT -j LIBVIRT_INP",
@@ -171,27 +171,27 @@ esac
 
 
 def test_stop_ends_libvirtd_before_virtlogd(daemons, kills, monkeypatch, cache):
-    monkeypatch.setattr(host_services, "running_domains", lambda: [])
+    monkeypatch.setattr(services, "running_domains", lambda: [])
     log, libvirt = daemons("virtlogd", "libvirtd")
-    assert host_services.stop_services() == ["libvirtd", "virtlogd"]
+    assert services.stop_services() == ["libvirtd", "virtlogd"]
     assert kills == [libvirt.pid, log.pid]
     assert (libvirt.wait(1), log.wait(1)) == (-signal.SIGTERM, -signal.SIGTERM)
     assert not (cache / "libvirt" / "services.json").exists()
-    assert host_services.stop_services() == []
+    assert services.stop_services() == []
 
 
 def test_stop_leaves_libvirt_to_other_vms(daemons, kills, monkeypatch, capsys):
-    monkeypatch.setattr(host_services, "running_domains", lambda: ["mail", "web"])
+    monkeypatch.setattr(services, "running_domains", lambda: ["mail", "web"])
     daemons("libvirtd")
-    assert host_services.stop_services() == []
+    assert services.stop_services() == []
     assert kills == []
     assert capsys.readouterr().err == "libvirt stays up: it still runs mail, web\n"
 
 
 def test_stop_touches_nothing_that_was_not_started_here(daemons, kills, monkeypatch):
-    monkeypatch.setattr(host_services, "running_domains", lambda: [])
+    monkeypatch.setattr(services, "running_domains", lambda: [])
     daemons("libvirtd", ticks=-1)
-    assert host_services.stop_services() == []
+    assert services.stop_services() == []
     assert kills == []
 
 
@@ -206,14 +206,14 @@ def test_without_systemd_both_daemons_start_under_tini(cache, monkeypatch):
 
     processes = []
     answers = iter(["no socket", "no socket", None])
-    monkeypatch.setattr(host_services, "run_as_root", run)
-    monkeypatch.setattr(host_services, "has_systemd", lambda: False)
-    monkeypatch.setattr(host_services, "libvirt_error", lambda: next(answers))
-    monkeypatch.setattr(host_services, "find_program", lambda name: f"/sbin/{name}")
-    monkeypatch.setattr(host_services, "_daemon_runs", lambda name: False)
-    monkeypatch.setattr(host_services, "_wait_for", lambda socket: None)
+    monkeypatch.setattr(services, "run_as_root", run)
+    monkeypatch.setattr(services, "has_systemd", lambda: False)
+    monkeypatch.setattr(services, "libvirt_error", lambda: next(answers))
+    monkeypatch.setattr(services, "find_program", lambda name: f"/sbin/{name}")
+    monkeypatch.setattr(services, "_daemon_runs", lambda name: False)
+    monkeypatch.setattr(services, "_wait_for", lambda socket: None)
     try:
-        host_services.ensure_running()
+        services.ensure_running()
         assert [call[4:] for call in calls] == [
             [str(cache / "libvirt" / "daemons.log"), "/sbin/virtlogd"],
             [
@@ -228,7 +228,7 @@ def test_without_systemd_both_daemons_start_under_tini(cache, monkeypatch):
         assert 'unix_sock_group = "libvirt"' in config
         assert 'unix_sock_rw_perms = "0770"' in config
         assert 'auth_unix_rw = "none"' in config
-        assert [(s.name, s.pid) for s in host_services.started_services()] == [
+        assert [(s.name, s.pid) for s in services.started_services()] == [
             ("virtlogd", processes[0].pid),
             ("libvirtd", processes[1].pid),
         ]
@@ -246,11 +246,11 @@ def test_the_start_script_prints_the_pid_of_a_session_leader(cache, monkeypatch,
         captured.append(argv[2])
         return subprocess.CompletedProcess(argv, 1, stdout="")
 
-    monkeypatch.setattr(host_services, "run_as_root", run)
-    monkeypatch.setattr(host_services, "find_program", lambda name: f"/sbin/{name}")
-    monkeypatch.setattr(host_services, "_daemon_runs", lambda name: False)
+    monkeypatch.setattr(services, "run_as_root", run)
+    monkeypatch.setattr(services, "find_program", lambda name: f"/sbin/{name}")
+    monkeypatch.setattr(services, "_daemon_runs", lambda name: False)
     with pytest.raises(UserError, match="virtlogd: must start"):
-        host_services._start_daemons()
+        services._start_daemons()
     fake = tmp_path / "bin"
     fake.mkdir()
     (fake / "tini").write_text('#!/bin/sh\nshift 2\nexec "$@"\n')
@@ -277,27 +277,27 @@ def test_with_systemd_the_packaged_service_is_started(monkeypatch):
     calls = []
     answers = iter(["no socket", None])
     monkeypatch.setattr(
-        host_services,
+        services,
         "run_as_root",
         lambda argv, why, **options: (
             calls.append((argv, why)) or subprocess.CompletedProcess(argv, 0, stdout="")
         ),
     )
-    monkeypatch.setattr(host_services, "has_systemd", lambda: True)
-    monkeypatch.setattr(host_services, "libvirt_error", lambda: next(answers))
-    host_services.ensure_running()
+    monkeypatch.setattr(services, "has_systemd", lambda: True)
+    monkeypatch.setattr(services, "libvirt_error", lambda: next(answers))
+    services.ensure_running()
     assert calls == [(["systemctl", "start", "libvirtd"], "starting the service libvirtd (no socket)")]
 
 
 def test_a_libvirt_that_stays_silent_is_a_user_error(monkeypatch):
-    monkeypatch.setattr(host_services, "_START_WAIT", 0.0)
+    monkeypatch.setattr(services, "_START_WAIT", 0.0)
     monkeypatch.setattr(
-        host_services, "run_as_root", lambda argv, why, **options: subprocess.CompletedProcess(argv, 1)
+        services, "run_as_root", lambda argv, why, **options: subprocess.CompletedProcess(argv, 1)
     )
-    monkeypatch.setattr(host_services, "has_systemd", lambda: True)
-    monkeypatch.setattr(host_services, "libvirt_error", lambda: "no socket")
+    monkeypatch.setattr(services, "has_systemd", lambda: True)
+    monkeypatch.setattr(services, "libvirt_error", lambda: "no socket")
     with pytest.raises(UserError) as error:
-        host_services.ensure_running()
+        services.ensure_running()
     assert str(error.value) == (
         "libvirt at qemu:///system: must answer within 0 s of its start (found: no socket). Read journalctl -u "
         "libvirtd, then type `./task setup` again"
@@ -310,4 +310,4 @@ def test_a_daemon_in_a_container_is_none_of_this_machine(tmp_path, ids, runs):
     process.mkdir()
     (process / "comm").write_text("libvirtd\n")
     (process / "status").write_text(f"Name:\tlibvirtd\nNSpid:\t{ids}\n")
-    assert host_services._daemon_runs("libvirtd", tmp_path) is runs
+    assert services._daemon_runs("libvirtd", tmp_path) is runs

@@ -2,9 +2,10 @@
 
 import pytest
 
-from overlaylab import host_userns, image
-from overlaylab.errors import UserError
-from overlaylab.host_userns import APPARMOR, MMDEBSTRAP, explain, remedy
+from overlaylab.core.errors import UserError
+from overlaylab.image import node_image
+from overlaylab.machine import userns
+from overlaylab.machine.userns import APPARMOR, MMDEBSTRAP, explain, remedy
 
 CLONE, MAXIMUM = "kernel.unprivileged_userns_clone", "user.max_user_namespaces"
 UBUNTU = {APPARMOR: "1", CLONE: "1", MAXIMUM: "63489"}
@@ -26,7 +27,7 @@ def etc(tmp_path):
 def test_settings_are_read_where_the_kernel_has_them(tmp_path):
     (tmp_path / "kernel").mkdir()
     (tmp_path / "kernel/apparmor_restrict_unprivileged_userns").write_text("1\n")
-    assert host_userns.settings(tmp_path) == {APPARMOR: "1"}
+    assert userns.settings(tmp_path) == {APPARMOR: "1"}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_settings_are_read_where_the_kernel_has_them(tmp_path):
     ],
 )
 def test_what_forbids_is_named_by_its_setting(values, reasons):
-    assert host_userns.reasons(values) == reasons
+    assert userns.reasons(values) == reasons
 
 
 def test_apparmor_takes_a_profile_for_the_one_program(etc):
@@ -100,33 +101,33 @@ def test_where_no_setting_forbids_the_programs_own_words_are_told(etc):
 @pytest.fixture
 def ordinary(monkeypatch, tmp_path):
     """ordinary(text of mmdebstrap): an ordinary user on Ubuntu's settings."""
-    monkeypatch.setattr(host_userns, "is_root", lambda: False)
-    monkeypatch.setattr(host_userns, "user_name", lambda: "mona")
-    monkeypatch.setattr(host_userns, "settings", lambda: UBUNTU)
+    monkeypatch.setattr(userns, "is_root", lambda: False)
+    monkeypatch.setattr(userns, "user_name", lambda: "mona")
+    monkeypatch.setattr(userns, "settings", lambda: UBUNTU)
 
     def use(text):
         (tmp_path / "mmdebstrap").write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "mmdebstrap").chmod(0o755)
-        monkeypatch.setattr(host_userns, "find_program", lambda name: str(tmp_path / name))
+        monkeypatch.setattr(userns, "find_program", lambda name: str(tmp_path / name))
 
     return use
 
 
 def test_a_setting_alone_is_no_refusal(ordinary):
     ordinary('[ "$*" = "--unshare-helper true" ]')  # by the profile that Ubuntu's apparmor brings
-    assert host_userns.mmdebstrap_trouble() is None
+    assert userns.mmdebstrap_trouble() is None
 
 
 def test_an_image_is_not_begun_without_user_namespaces(ordinary, monkeypatch):
     ordinary('echo "E: cannot" >&2; exit 1')
-    monkeypatch.setattr(image, "find_program", lambda name: name)
+    monkeypatch.setattr(node_image, "find_program", lambda name: name)
     with pytest.raises(UserError) as error:
-        image._preflight("debian")
+        node_image._preflight("debian")
     assert error.value.rule == "must be allowed to mmdebstrap, which makes the image's disk as mona"
     assert error.value.seen == f"{APPARMOR} is 1"
     assert error.value.fix.endswith("Then type the command again")
 
 
 def test_root_needs_none(monkeypatch):
-    monkeypatch.setattr(host_userns, "is_root", lambda: True)
-    assert host_userns.mmdebstrap_trouble() is None
+    monkeypatch.setattr(userns, "is_root", lambda: True)
+    assert userns.mmdebstrap_trouble() is None

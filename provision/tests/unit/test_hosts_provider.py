@@ -8,12 +8,13 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, shaping_scripts
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import write_inventory
-from overlaylab.model import Variant
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Variant
+from overlaylab.nodes import ansible
 from overlaylab.providers import hosts
 from overlaylab.providers.hosts import Hosts
+from overlaylab.shaping import scripts as shaping_scripts
+from overlaylab.specs.inventory import write_inventory
 
 HOST, FASTDP, SLEEVE = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve")
 SR_IOV = Variant("sr-iov")

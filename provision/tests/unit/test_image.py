@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 from lab_builders import runs
 
-from overlaylab import boxes, image, image_process, paths, ssh_keys
-from overlaylab.commands.image import describe
-from overlaylab.errors import UserError
+from overlaylab.cli.commands.image import describe
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.image import boxes, node_image, process
+from overlaylab.machine import ssh_keys
 
 MANIFEST = {
     "format": 2,
@@ -39,16 +41,16 @@ MANIFEST = {
 def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of packer/, and a cache folder that is this test's own."""
     copy = tmp_path / "packer"
-    shutil.copytree(image.PACKER, copy)
-    monkeypatch.setattr(image, "PACKER", copy)
+    shutil.copytree(node_image.PACKER, copy)
+    monkeypatch.setattr(node_image, "PACKER", copy)
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
     return copy
 
 
 def test_key_is_a_digest_and_stays(definition: Path) -> None:
-    first = image.image_key("debian")
+    first = node_image.image_key("debian")
     assert len(bytes.fromhex(first)) == 32
-    assert image.image_key("debian") == first
+    assert node_image.image_key("debian") == first
 
 
 @pytest.mark.parametrize(
@@ -65,25 +67,25 @@ def test_key_is_a_digest_and_stays(definition: Path) -> None:
     ],
 )
 def test_key_changes_with_every_input(definition: Path, name: str) -> None:
-    before = image.image_key("debian")
+    before = node_image.image_key("debian")
     with (definition / name).open("a") as file:
         file.write("\n")
-    assert image.image_key("debian") != before
+    assert node_image.image_key("debian") != before
 
 
 def test_key_changes_with_a_new_script(definition: Path) -> None:
-    before = image.image_key("debian")
+    before = node_image.image_key("debian")
     (definition / "scripts" / "more.sh").write_text("")
-    assert image.image_key("debian") != before
+    assert node_image.image_key("debian") != before
 
 
 def test_key_changes_when_content_moves_between_files(definition: Path) -> None:
     (definition / "scripts" / "a.sh").write_text("xy")
     (definition / "scripts" / "b.sh").write_text("")
-    before = image.image_key("debian")
+    before = node_image.image_key("debian")
     (definition / "scripts" / "a.sh").write_text("x")
     (definition / "scripts" / "b.sh").write_text("y")
-    assert image.image_key("debian") != before
+    assert node_image.image_key("debian") != before
 
 
 def test_two_users_with_keys_of_their_own_ask_for_the_same_image(
@@ -92,13 +94,13 @@ def test_two_users_with_keys_of_their_own_ask_for_the_same_image(
     found = {}
     for user in ("one", "two"):
         monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / user))
-        found[ssh_keys.public(ssh_keys.ensure())] = image.image_key("debian")
+        found[ssh_keys.public(ssh_keys.ensure())] = node_image.image_key("debian")
     assert len(found) == 2
     assert len(set(found.values())) == 1
 
 
 def test_whose_image_it_is_needs_no_key_to_tell(definition: Path) -> None:
-    image.image_key("debian")
+    node_image.image_key("debian")
     assert not (paths.cache() / "ssh").exists()
 
 
@@ -117,9 +119,9 @@ def fake_build(monkeypatch: pytest.MonkeyPatch, disk) -> list[tuple[list[str], d
         boxes.write_box({"metadata.json": b"{}", "box.img": content}, out / "overlaylab.box")
         (out / "report.json").write_text("{}")
 
-    monkeypatch.setattr(image, "_preflight", lambda system: None)
-    monkeypatch.setattr(image.host, "accelerator", lambda: "tcg")
-    monkeypatch.setattr(image.image_process, "run", run)
+    monkeypatch.setattr(node_image, "_preflight", lambda system: None)
+    monkeypatch.setattr(node_image.ready, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(node_image.process, "run", run)
     return calls
 
 
@@ -136,9 +138,9 @@ def test_an_image_with_a_key_anywhere_on_its_disk_is_refused(
 
     fake_build(monkeypatch, disk)
     with pytest.raises(UserError) as wrong:
-        image.build("debian")
+        node_image.build("debian")
     assert (wrong.value.where, wrong.value.seen) == ("image:build, keys", seen)
-    assert image.manifest("debian") is None
+    assert node_image.manifest("debian") is None
 
 
 def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
@@ -154,35 +156,35 @@ def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
 
     calls = fake_build(monkeypatch, disk)
     own = ssh_keys.ensure()
-    image.build("debian")
+    node_image.build("debian")
     base, _ = calls
     assert base[0][2:] == [base[0][2]] and base[0][2].endswith("/base")
     assert pairs[0][0] == pairs[0][1] != ssh_keys.public(own)
     told = json.dumps(calls)
     assert str(own) not in told and ssh_keys.public(own) not in told
     assert "PRIVATE" not in told
-    assert sorted(path.name for path in image.folder("debian").iterdir()) == [
+    assert sorted(path.name for path in node_image.folder("debian").iterdir()) == [
         "manifest.json",
         "overlaylab.box",
     ]
-    assert not list(image.folder("debian").parent.glob(".building-*"))
+    assert not list(node_image.folder("debian").parent.glob(".building-*"))
 
 
 def test_key_ignores_what_does_not_go_in(definition: Path) -> None:
-    before = image.image_key("debian")
+    before = node_image.image_key("debian")
     (definition / "Taskfile.yml").write_text("version: '3'\n")
     (definition / "systems" / "ubuntu.packages").write_text("iperf3\n")
-    assert image.image_key("debian") == before
+    assert node_image.image_key("debian") == before
 
 
 def test_systems_are_the_var_files(definition: Path) -> None:
     (definition / "systems" / "ubuntu.pkrvars.hcl").write_text("")
-    assert image.systems() == ["debian", "ubuntu"]
+    assert node_image.systems() == ["debian", "ubuntu"]
 
 
 def test_unknown_system_names_the_known_ones(definition: Path) -> None:
     with pytest.raises(UserError) as wrong:
-        image.build("solaris")
+        node_image.build("solaris")
     assert str(wrong.value) == (
         "SYSTEM: must be one of debian (found: solaris). "
         "Choose one of them, or add packer/systems/<name>.pkrvars.hcl"
@@ -190,44 +192,44 @@ def test_unknown_system_names_the_known_ones(definition: Path) -> None:
 
 
 def test_folder_and_box_carry_system_and_key(definition: Path, tmp_path: Path) -> None:
-    name = "debian-" + image.image_key("debian")[:12]
-    assert image.box_path("debian") == tmp_path / "cache" / "images" / name / "overlaylab.box"
+    name = "debian-" + node_image.image_key("debian")[:12]
+    assert node_image.box_path("debian") == tmp_path / "cache" / "images" / name / "overlaylab.box"
 
 
 def test_manifest_is_none_until_built(definition: Path) -> None:
-    assert image.manifest("debian") is None
-    image.folder("debian").mkdir(parents=True)
-    (image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
-    assert image.manifest("debian") == MANIFEST
+    assert node_image.manifest("debian") is None
+    node_image.folder("debian").mkdir(parents=True)
+    (node_image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
+    assert node_image.manifest("debian") == MANIFEST
 
 
 def test_built_image_is_not_built_again(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image.folder("debian").mkdir(parents=True)
-    (image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
-    monkeypatch.setattr(image, "_build_in", lambda *_: pytest.fail("built again"))
-    assert image.build("debian") == image.folder("debian")
+    node_image.folder("debian").mkdir(parents=True)
+    (node_image.folder("debian") / "manifest.json").write_text(json.dumps(MANIFEST))
+    monkeypatch.setattr(node_image, "_build_in", lambda *_: pytest.fail("built again"))
+    assert node_image.build("debian") == node_image.folder("debian")
 
 
 def test_broken_manifest_says_what_to_remove(definition: Path) -> None:
-    image.folder("debian").mkdir(parents=True)
-    (image.folder("debian") / "manifest.json").write_text("{")
+    node_image.folder("debian").mkdir(parents=True)
+    (node_image.folder("debian") / "manifest.json").write_text("{")
     with pytest.raises(UserError) as wrong:
-        image.manifest("debian")
-    assert wrong.value.fix == f"Remove the folder {image.folder('debian')} and type `./task image:build`"
+        node_image.manifest("debian")
+    assert wrong.value.fix == f"Remove the folder {node_image.folder('debian')} and type `./task image:build`"
 
 
 def test_missing_program_points_to_setup(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        image, "find_program", lambda name: None if name in ("packer", "mmdebstrap") else name
+        node_image, "find_program", lambda name: None if name in ("packer", "mmdebstrap") else name
     )
     with pytest.raises(UserError) as wrong:
-        image.build("debian")
+        node_image.build("debian")
     assert str(wrong.value) == (
         "image:build: needs the programs packer, qemu-system-x86_64, qemu-img, ssh-keygen, mmdebstrap, "
         "mkfs.ext4, sfdisk, grub-mkimage (found: missing packer, mmdebstrap). "
         "Type `./task setup`, which installs them"
     )
-    assert not (image.folder("debian").parent).exists()
+    assert not (node_image.folder("debian").parent).exists()
 
 
 def test_failed_build_leaves_only_its_log(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,15 +237,15 @@ def test_failed_build_leaves_only_its_log(definition: Path, monkeypatch: pytest.
         (work / "base").mkdir()
         raise UserError("image:build, packer build", "must succeed", fix="Look")
 
-    monkeypatch.setattr(image, "_preflight", lambda system: None)
-    monkeypatch.setattr(image, "_build_in", fail)
+    monkeypatch.setattr(node_image, "_preflight", lambda system: None)
+    monkeypatch.setattr(node_image, "_build_in", fail)
     with pytest.raises(UserError):
-        image.build("debian")
-    assert [path.name for path in image.folder("debian").parent.iterdir()] == [".lock"]
+        node_image.build("debian")
+    assert [path.name for path in node_image.folder("debian").parent.iterdir()] == [".lock"]
 
 
 def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    images = image.folder("debian").parent
+    images = node_image.folder("debian").parent
     for age, name in enumerate(["debian-new", "debian-old", "debian-older"]):
         (images / name).mkdir(parents=True)
         (images / name / "manifest.json").write_text("{}")
@@ -254,15 +256,15 @@ def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pyt
         (work / "result").mkdir()
         (work / "result" / "manifest.json").write_text(json.dumps(MANIFEST))
 
-    monkeypatch.setattr(image, "_preflight", lambda system: None)
-    monkeypatch.setattr(image, "_build_in", make)
-    assert image.build("debian") == image.folder("debian")
+    monkeypatch.setattr(node_image, "_preflight", lambda system: None)
+    monkeypatch.setattr(node_image, "_build_in", make)
+    assert node_image.build("debian") == node_image.folder("debian")
     assert sorted(path.name for path in images.iterdir()) == [
         ".lock",
-        image.folder("debian").name,
+        node_image.folder("debian").name,
         "debian-new",
     ]
-    assert image.manifest("debian") == MANIFEST
+    assert node_image.manifest("debian") == MANIFEST
 
 
 def test_description_of_a_manifest() -> None:
@@ -316,7 +318,7 @@ E: mmdebstrap failed to run
     ],
 )
 def test_last_words_tell_what_went_wrong_first(log: str, words: str) -> None:
-    assert image_process.last_words(log) == words
+    assert process.last_words(log) == words
 
 
 @pytest.mark.parametrize(
@@ -329,13 +331,13 @@ def test_last_words_tell_what_went_wrong_first(log: str, words: str) -> None:
     ],
 )
 def test_advice_fits_the_log(log: str, advice: str) -> None:
-    assert advice in image_process.advice(log)
+    assert advice in process.advice(log)
 
 
 def test_failing_program_is_a_user_error_with_its_log(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with pytest.raises(UserError) as wrong:
-        image_process.run(["sh", "-c", "echo no luck; exit 3"], log, {}, what="base disk")
+        process.run(["sh", "-c", "echo no luck; exit 3"], log, {}, what="base disk")
     assert wrong.value.where == "image:build, base disk"
     assert wrong.value.seen == "exit code 3, its log: no luck"
     assert str(log) in wrong.value.fix
@@ -345,7 +347,7 @@ def test_failing_program_is_a_user_error_with_its_log(tmp_path: Path) -> None:
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from overlaylab import image_process
+from overlaylab.image import process as image_process
 with image_process.interruptible():
     image_process.run(["sh", "-c", "sleep 600 & echo $! > $0; wait", sys.argv[1]], Path(sys.argv[2]), {}, what="x")
 """
@@ -362,7 +364,7 @@ def test_an_interrupt_while_a_program_is_being_started_ends_it_too(tmp_path: Pat
     start = subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", popen)
     with pytest.raises(KeyboardInterrupt):
-        image_process.run(["sleep", "600"], tmp_path / "log", {}, what="x")
+        process.run(["sleep", "600"], tmp_path / "log", {}, what="x")
     try:
         assert begun[0].poll() is not None
     finally:
@@ -388,7 +390,7 @@ def test_leftovers_of_a_killed_builder_are_ended(tmp_path: Path) -> None:
     try:
         # A process that has just begun has no arguments for a moment (execve(2) sets them last).
         _wait_for(lambda: b".building-x" in Path(f"/proc/{left.pid}/cmdline").read_bytes())
-        image_process.end_leftovers(tmp_path / ".building-x")
+        process.end_leftovers(tmp_path / ".building-x")
         assert left.wait(10) == -signal.SIGKILL
         assert other.poll() is None
     finally:

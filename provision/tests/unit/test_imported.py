@@ -12,17 +12,18 @@ from click.testing import CliRunner
 from lab_imports import BARE, FLENT, IPERF3, changed, iperf3, older, written
 from rich.console import Console
 
-from overlaylab import imported, imported_iperf3, tiers
-from overlaylab.cli import cli
-from overlaylab.errors import UserError
-from overlaylab.fidelity_lab import Runs
-from overlaylab.imported import About
-from overlaylab.model import Sample, Variant
-from overlaylab.profile import load_profile
-from overlaylab.results import report
-from overlaylab.results_published import pairs
-from overlaylab.results_table import show
-from overlaylab.store import Store
+from overlaylab.bench.fidelity_lab import Runs
+from overlaylab.cli.main import cli
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Sample, Variant
+from overlaylab.report.table import show
+from overlaylab.results import tiers
+from overlaylab.results.published import pairs
+from overlaylab.results.results import report
+from overlaylab.specs.profile import load_profile
+from overlaylab.store import imported, imported_iperf3
+from overlaylab.store.imported import About
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "results"))

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from lab_imports import BARE, FLENT, IPERF3, TCP, changed, iperf3, written
 
-from overlaylab import imported
-from overlaylab.errors import UserError
-from overlaylab.imported import About
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.store import imported
+from overlaylab.store.imported import About
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "results"))

@@ -5,11 +5,11 @@ import json
 import pytest
 from lab_imports import BARE, FIXTURES, changed, written
 
-from overlaylab import imported
-from overlaylab.errors import UserError
-from overlaylab.imported import About
-from overlaylab.model import Sample
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Sample
+from overlaylab.store import imported
+from overlaylab.store.imported import About
+from overlaylab.store.store import Store
 
 KNB, K8S, PKB = (
     FIXTURES / "knb" / "1.5.0-all.json",

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from overlaylab.inference import (
+from overlaylab.core.paths import ROOT
+from overlaylab.stats.inference import (
     CANNOT_TELL,
     HIGHER,
     LOWER,
@@ -25,8 +26,7 @@ from overlaylab.inference import (
     verdicts,
     worded,
 )
-from overlaylab.inference_samples import ratio_of_means
-from overlaylab.paths import ROOT
+from overlaylab.stats.samples import ratio_of_means
 
 
 @pytest.mark.parametrize(

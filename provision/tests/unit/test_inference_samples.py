@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from overlaylab.inference_samples import Known, p_above, shift, shift_rank, u_p
+from overlaylab.stats.samples import Known, p_above, shift, shift_rank, u_p
 
 
 def exact(*values: float) -> list[Known]:

@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.stats import binomtest
 
-from overlaylab.cli import cli
-from overlaylab.inference_simulation import (
+from overlaylab.bench.simulation import (
     ORDER,
     SCENARIOS,
     SIGNED_RANK,
@@ -22,6 +21,7 @@ from overlaylab.inference_simulation import (
     simulated,
     two_runs,
 )
+from overlaylab.cli.main import cli
 
 by_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from lab_commands import refused
 
-from overlaylab.ansible import run_playbook
-from overlaylab.errors import UserError
-from overlaylab.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
-from overlaylab.node_state import state_script
+from overlaylab.core.errors import UserError
+from overlaylab.nodes.ansible import run_playbook
+from overlaylab.shaping.node_state import state_script
+from overlaylab.specs.inventory import EXTERNAL, Inventory, InventoryNode, load_inventory, write_inventory
 
 RIGHT = Path(__file__).parents[1] / "golden" / "right" / "inventory.yml"
 HOST_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEe0yGrOBoRwLkBL1MKMdJbsmjFcFsN0PRSF3iZwdjU1"

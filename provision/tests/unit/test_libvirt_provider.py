@@ -7,12 +7,17 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
 
-from overlaylab import ansible, cluster, host, image, overlays, shaping_scripts, ssh_keys, vagrant
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import write_inventory
-from overlaylab.model import Variant
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Variant
+from overlaylab.image import node_image, vagrant
+from overlaylab.machine import ready as host
+from overlaylab.machine import ssh_keys
+from overlaylab.nodes import ansible
 from overlaylab.providers import libvirt, snapshots, virsh
 from overlaylab.providers.libvirt import Libvirt
+from overlaylab.shaping import scripts as shaping_scripts
+from overlaylab.specs import cluster, overlays
+from overlaylab.specs.inventory import write_inventory
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
 NODES = ("overlaylab-pair-node1", "overlaylab-pair-node2")
@@ -152,7 +157,7 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
 
     def build(image_key: str = "0123456789abcdef", accelerator: str = "tcg", **options) -> Libvirt:
         monkeypatch.setattr(host, "accelerator", lambda: accelerator)
-        monkeypatch.setattr(image, "image_key", lambda system: image_key)
+        monkeypatch.setattr(node_image, "image_key", lambda system: image_key)
         provider = Libvirt(cluster.load_cluster("pair"), lambda text: None, **options)
         provider.folder.mkdir(parents=True, exist_ok=True)
         write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))

@@ -10,12 +10,12 @@ import sys
 
 import pytest
 
-from overlaylab.errors import UserError
-from overlaylab.lock import cluster_lock, is_held
+from overlaylab.core.errors import UserError
+from overlaylab.core.lock import cluster_lock, is_held
 
 HOLDER = """
 import time
-from overlaylab.lock import cluster_lock
+from overlaylab.core.lock import cluster_lock
 with cluster_lock("pair", "measuring weave"):
     print("held", flush=True)
     time.sleep(60)
@@ -93,7 +93,7 @@ def test_a_folder_is_held_until_its_holder_ends(tmp_path) -> None:
     holding = f"""
 import time
 from pathlib import Path
-from overlaylab.lock import held
+from overlaylab.core.lock import held
 with held(Path({str(tmp_path / "folder")!r})):
     print("held", flush=True)
     time.sleep(60)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import image, lxc_box
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.image import lxc_box, node_image
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def definition(monkeypatch, tmp_path, own_cache):
     copy = tmp_path / "lxc"
     shutil.copytree(lxc_box.DEFINITION, copy)
     monkeypatch.setattr(lxc_box, "DEFINITION", copy)
-    monkeypatch.setattr(image, "image_key", lambda system: "0123456789abcdef")
+    monkeypatch.setattr(node_image, "image_key", lambda system: "0123456789abcdef")
     return copy
 
 
@@ -34,7 +34,7 @@ def test_the_boxs_key_covers_image_and_definition(definition, monkeypatch) -> No
     keys.append(lxc_box.key())
     added.rename(added.with_name("renamed"))
     keys.append(lxc_box.key())
-    monkeypatch.setattr(image, "image_key", lambda system: "fedcba9876543210")
+    monkeypatch.setattr(node_image, "image_key", lambda system: "fedcba9876543210")
     keys.append(lxc_box.key())
     assert len(set(keys)) == 5
     assert lxc_box.key() == keys[-1]
@@ -42,7 +42,7 @@ def test_the_boxs_key_covers_image_and_definition(definition, monkeypatch) -> No
 
 
 def test_a_box_of_other_inputs_is_not_the_box(definition) -> None:
-    folder = image.folder("debian")
+    folder = node_image.folder("debian")
     folder.mkdir(parents=True)
     assert not lxc_box.is_built()
     (folder / "overlaylab-lxc.box").write_text("")
@@ -56,7 +56,7 @@ def test_a_box_of_other_inputs_is_not_the_box(definition) -> None:
 def test_the_shared_root_is_named_by_what_is_in_it(definition, monkeypatch, tmp_path) -> None:
     """Images of the same key hold the packages of the day that each was built on, and two users may share LXC."""
     monkeypatch.setattr(lxc_box.boxes, "extract_disk", lambda box, into: into / "box.img")
-    monkeypatch.setattr(lxc_box.image_process, "run", lambda argv, *_, **__: None)
+    monkeypatch.setattr(lxc_box.process, "run", lambda argv, *_, **__: None)
     monkeypatch.setattr(lxc_box, "_partitions", lambda disk: table({"start": 2048, "type": "83", "size": 1}))
     names = []
     for day in (b"monday", b"monday", b"tuesday"):

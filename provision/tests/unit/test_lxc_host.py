@@ -8,11 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import host_packages, host_root, host_services
-from overlaylab.errors import UserError
-from overlaylab.host_modules import Modules
+from overlaylab.core.errors import UserError
+from overlaylab.image.vagrant import Vagrant
+from overlaylab.machine import packages, services
+from overlaylab.machine import root as host_root
+from overlaylab.machine.modules import Modules
 from overlaylab.providers import lxc_host
-from overlaylab.vagrant import Vagrant
 
 NAMES = ("overlaylab-pair-node1", "overlaylab-pair-node2")
 
@@ -37,27 +38,26 @@ def root(monkeypatch, own_cache):
 
 
 def test_only_who_asks_for_containers_needs_their_packages(monkeypatch) -> None:
-    assert set(host_packages.names()) & {"lxc", "vagrant-lxc"} == set()
-    assert host_packages.names([host_packages.CONTAINERS])[-2:] == ("lxc", "vagrant-lxc")
-    listing = "\n".join(f"{name} installed" for name in (*host_packages.names(), "lxc"))
-    monkeypatch.setattr(host_packages, "uses_apt", lambda: True)
+    assert set(packages.names()) & {"lxc", "vagrant-lxc"} == set()
+    assert packages.names([packages.CONTAINERS])[-2:] == ("lxc", "vagrant-lxc")
+    listing = "\n".join(f"{name} installed" for name in (*packages.names(), "lxc"))
+    monkeypatch.setattr(packages, "uses_apt", lambda: True)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: SimpleNamespace(stdout=listing))
-    assert host_packages.missing() == []
-    assert host_packages.missing([host_packages.CONTAINERS]) == ["vagrant-lxc"]
+    assert packages.missing() == []
+    assert packages.missing([packages.CONTAINERS]) == ["vagrant-lxc"]
     assert (
-        host_packages.describe(["vagrant-lxc", "tini"])
-        == "virtual machines: tini; system containers: vagrant-lxc"
+        packages.describe(["vagrant-lxc", "tini"]) == "virtual machines: tini; system containers: vagrant-lxc"
     )
 
 
 def test_a_system_without_apt_needs_lxcs_programs_only_for_containers(monkeypatch) -> None:
-    monkeypatch.setattr(host_packages, "uses_apt", lambda: False)
+    monkeypatch.setattr(packages, "uses_apt", lambda: False)
     monkeypatch.setattr(
-        host_packages, "find_program", lambda name: None if name == "lxc-start" else f"/bin/{name}"
+        packages, "find_program", lambda name: None if name == "lxc-start" else f"/bin/{name}"
     )
-    assert host_packages.missing() == []
+    assert packages.missing() == []
     with pytest.raises(UserError) as wrong:
-        host_packages.missing([host_packages.CONTAINERS])
+        packages.missing([packages.CONTAINERS])
     assert wrong.value.seen == "missing lxc-start"
 
 
@@ -283,7 +283,7 @@ def kernel(monkeypatch, root):
             lxc_host, "read_modules", lambda: Modules(frozenset(on_disk), loaded=frozenset(loaded))
         )
         monkeypatch.setattr(lxc_host, "is_loaded", loaded.__contains__)
-        monkeypatch.setattr(host_packages, "find_program", lambda name: f"/sbin/{name}")
+        monkeypatch.setattr(packages, "find_program", lambda name: f"/sbin/{name}")
         return loaded
 
     return have
@@ -338,7 +338,7 @@ def test_modules_of_an_earlier_boot_are_not_ours(kernel, root, monkeypatch) -> N
     root.answers["modules"] = "vxlan\n"
     lxc_host.load_modules(["vxlan"])
     loaded.add("vxlan")
-    monkeypatch.setattr(host_services, "boot_id", lambda: "another boot")
+    monkeypatch.setattr(services, "boot_id", lambda: "another boot")
     assert lxc_host.loaded_modules() == []
 
 
@@ -346,7 +346,7 @@ def test_nothing_is_asked_of_root_where_nothing_can_be_loaded(kernel, root, monk
     kernel(loaded=set())
     assert lxc_host.load_modules(["vxlan", "openvswitch"]) == {}
     kernel("vxlan", loaded=set())
-    monkeypatch.setattr(host_packages, "find_program", lambda name: None)
+    monkeypatch.setattr(packages, "find_program", lambda name: None)
     assert lxc_host.load_modules(["vxlan"]) == {"vxlan": "this machine has no modprobe (package kmod)"}
     assert lxc_host.unload_modules() == []
     assert root.calls == []

@@ -10,13 +10,17 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes, failed
 
-from overlaylab import ansible, cluster, host, image, lxc_box, shaping_scripts, ssh_keys
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import write_inventory
-from overlaylab.model import Variant
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Variant
+from overlaylab.image import lxc_box, node_image
+from overlaylab.machine import ready, ssh_keys
+from overlaylab.nodes import ansible
 from overlaylab.providers import lxc, lxc_config, lxc_host
 from overlaylab.providers.lxc import Lxc
 from overlaylab.providers.lxc_host import Container
+from overlaylab.shaping import scripts
+from overlaylab.specs import cluster
+from overlaylab.specs.inventory import write_inventory
 
 HOST, FASTDP = Variant("host"), Variant("weave", "fastdp")
 NAMES = ["overlaylab-pair-node1", "overlaylab-pair-node2"]
@@ -93,9 +97,9 @@ def vagrants(monkeypatch, machine) -> list:
 def make(monkeypatch, own_cache, machine, vagrants):
     """make(…): the cluster pair; its nodes answer at once, in their clean state."""
     said: list[str] = []
-    monkeypatch.setattr(image, "image_key", lambda system: "0123456789abcdef")
+    monkeypatch.setattr(node_image, "image_key", lambda system: "0123456789abcdef")
     monkeypatch.setattr(lxc_box, "build", lambda system: own_cache / "overlaylab-lxc.box")
-    monkeypatch.setattr(host, "preflight", lambda **_: None)
+    monkeypatch.setattr(ready, "preflight", lambda **_: None)
     monkeypatch.setattr(
         lxc_config, "controllers_of_this_machine", lambda: {"cpuset": 2, "cpu": 2, "memory": 2}
     )
@@ -255,7 +259,7 @@ async def test_what_was_half_made_is_known_and_made_anew(make, machine, vagrants
     "options", [{"vcpus": 1}, {"quota": 0.5}, {"system": "other"}], ids=lambda given: next(iter(given))
 )
 async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, monkeypatch) -> None:
-    monkeypatch.setattr(image, "image_key", lambda system: f"{system}456789abcdef")
+    monkeypatch.setattr(node_image, "image_key", lambda system: f"{system}456789abcdef")
     made(make(), machine, *NAMES)
     await make(**options).up()
     assert "remove" in machine.verbs and machine.verbs[-1] == "freeze"
@@ -389,7 +393,7 @@ async def test_entering_cleans_sets_the_mtu_and_converges(make, machine, playboo
     entered = await provider.enter(FASTDP)
     assert entered.revert >= 0 and entered.converge >= 0
     for node in provider.nodes.values():
-        assert [lxc.REBOOT in node.log[0], node.log[2] == shaping_scripts.mtu_script("eth1", 1500)] == [
+        assert [lxc.REBOOT in node.log[0], node.log[2] == scripts.mtu_script("eth1", 1500)] == [
             True,
             True,
         ]

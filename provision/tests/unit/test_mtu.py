@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import mtu, theory
-from overlaylab.mtu import Direction, Facts, judge
-from overlaylab.mtu_probe import (
+from overlaylab.live import mtu
+from overlaylab.live.mtu import Direction, Facts, judge
+from overlaylab.live.mtu_probe import (
     ON_NODE,
     SMALLEST,
     Try,
@@ -16,6 +16,7 @@ from overlaylab.mtu_probe import (
     read_fragments,
     read_ping,
 )
+from overlaylab.shaping import theory
 
 # -- judging ----------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.netstate import difference, normalise
+from overlaylab.nodes.netstate import difference, normalise
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "netstate"
 

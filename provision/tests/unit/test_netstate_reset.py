@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 from lab_scripts import script
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 NETSTATE = Path(__file__).parents[1] / "fixtures" / "netstate"
 COMMON = ROLES / "overlay_common" / "files"

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import image, paths
+from overlaylab.core import paths
+from overlaylab.image import node_image
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBbt5OIZOtue0R0K1mGhSK+GYJrVp9DIzAeIk6gkqZqQ"
 OTHER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBkVF0oI0cHzqLK/0OJSXE6XqZ9aFH32A74eKZprgHFN"
@@ -27,7 +28,7 @@ class Boot:
         self.credential = root / "run" / "credentials" / "@system" / "overlaylab.authorized-keys"
         for path in (self.host_key, self.authorized, self.credential):
             path.parent.mkdir(parents=True, exist_ok=True)
-        text = (image.PACKER / "scripts" / "keys.sh").read_text()
+        text = (node_image.PACKER / "scripts" / "keys.sh").read_text()
         script = re.findall(r"<<'SCRIPT'\n(.*?)^SCRIPT$", text, re.DOTALL | re.MULTILINE)[0]
         self.script = re.sub(r"(?<![\w/])/(etc|run)/", rf"{root}/\1/", script)
 

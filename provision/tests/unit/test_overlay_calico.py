@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from test_netstate_reset import script, traces  # noqa: F401  # a fixture
 
-from overlaylab import overlays
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
+from overlaylab.specs import overlays
 
 CALICO = ROLES / "overlay_calico" / "files"
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "calico"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from test_overlay_flannel import PEER, Node
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "canal"
 SETTINGS = (

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 COMMON = ROLES / "overlay_common" / "files"
 SETTINGS = """MEMBERS="192.0.2.11 192.0.2.12"

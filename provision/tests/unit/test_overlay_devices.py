@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lab_node import Scripts, interface
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KERNEL = Path("/proc/sys/kernel/osrelease").read_text().strip()

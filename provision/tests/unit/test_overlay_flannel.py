@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "flannel"
 FILES = ROLES / "overlay_flannel" / "files"

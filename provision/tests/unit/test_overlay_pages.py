@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import overlay_pages, overlays
+from overlaylab.live import overlay_pages
+from overlaylab.specs import overlays
 
 NAMES = overlays.names()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "weave"
 PEER, ENDPOINT = "192.168.77.12", "10.32.0.2"

@@ -3,7 +3,7 @@
 import pytest
 from lab_node import Scripts, interface
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 ROUTES = "throw 192.0.2.0/24\n10.64.0.8/29 via 192.168.94.12 dev eth1 \n"
 ADDRESS = """2: romana0@if9: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc noqueue state UP group default qlen 1000 link-netnsid 0

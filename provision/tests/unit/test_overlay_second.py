@@ -8,8 +8,8 @@ import pytest
 from lab_node import Scripts, interface
 from lab_scripts import script
 
-from overlaylab import evidence_local
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
+from overlaylab.run import evidence_local
 
 LIBRARY = "/usr/local/lib/overlaylab"
 IP = 'case $* in *"link show"* | *"address show"*) exit 1 ;; esac'

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lab_node import Scripts
 
-from overlaylab.paths import ROLES
+from overlaylab.core.paths import ROLES
 
 DUMP = (Path(__file__).parents[1] / "fixtures" / "wireguard" / "1.0-dump.out").read_text()
 ADDRESS = (Path(__file__).parents[1] / "fixtures" / "wireguard" / "6.1-address.out").read_text()

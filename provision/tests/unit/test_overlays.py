@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import overlays
-from overlaylab.documents import parse_document
-from overlaylab.model import Variant
+from overlaylab.core.documents import parse_document
+from overlaylab.core.model import Variant
+from overlaylab.specs import overlays
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 REAL = overlays.names()

@@ -2,11 +2,12 @@
 
 import pytest
 
-from overlaylab import parser_fuzz, paths
-from overlaylab.benchmarks import base
-from overlaylab.model import Sample
-from overlaylab.parser_fuzz import Mutant, Outcome, broken_rule
-from overlaylab.parsers import ParseError
+from overlaylab.bench import parser_fuzz
+from overlaylab.bench.parser_fuzz import Mutant, Outcome, broken_rule
+from overlaylab.core import paths
+from overlaylab.core.model import Sample
+from overlaylab.tools import base
+from overlaylab.tools.parsers import ParseError
 
 INPUTS = parser_fuzz.recorded(paths.ROOT)
 

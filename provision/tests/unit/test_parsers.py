@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.benchmarks import base
-from overlaylab.model import Sample
-from overlaylab.parsers import ParseError, checked, iperf3, ping, qperf
+from overlaylab.core.model import Sample
+from overlaylab.tools import base
+from overlaylab.tools.parsers import ParseError, checked, iperf3, ping, qperf
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CASES = sorted(p for tool in base.tools() for p in (FIXTURES / tool).glob("*.out"))

@@ -3,7 +3,7 @@
 import pytest
 from test_parsers import FIXTURES, parse
 
-from overlaylab.parsers import ParseError, iperf
+from overlaylab.tools.parsers import ParseError, iperf
 
 IPERF = FIXTURES / "iperf"
 TCP = {"protocol": "tcp", "duration": 2, "streams": 1}

@@ -3,8 +3,8 @@
 import pytest
 from test_parsers import FIXTURES, parse
 
-from overlaylab.model import Sample
-from overlaylab.parsers import ParseError, netperf, sockperf
+from overlaylab.core.model import Sample
+from overlaylab.tools.parsers import ParseError, netperf, sockperf
 
 NETPERF, SOCKPERF = FIXTURES / "netperf", FIXTURES / "sockperf"
 RR = {"test": "tcp_rr", "transactions": 1000, "request": 300}

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from lab_builders import inventory
 
-from overlaylab import overlays
-from overlaylab.model import Variant
-from overlaylab.plan import cells, endpoints, overhead_key, pairs, plan_trials, with_host
-from overlaylab.suite import load_suite
+from overlaylab.core.model import Variant
+from overlaylab.run.plan import cells, endpoints, overhead_key, pairs, plan_trials, with_host
+from overlaylab.specs import overlays
+from overlaylab.specs.suite import load_suite
 
 HOST = Variant("host")
 WEAVE = tuple(overlays.select("weave", "fastdp,fastdp-encrypted,sleeve,sleeve-encrypted"))

@@ -8,13 +8,15 @@ from lab_commands import lab, refused
 from lab_fakes import Counters, failed
 from lab_run import COUNTERS, LAB, Lab, Shaper
 
-from overlaylab import overlays, paths, policy_lab, policy_table
-from overlaylab.commands import policy
-from overlaylab.errors import NodeError
-from overlaylab.model import Variant
-from overlaylab.policy_lab import RULES, Seen
-from overlaylab.store import Store
-from overlaylab.suite import load_suite
+from overlaylab.cli.commands import policy
+from overlaylab.core import paths
+from overlaylab.core.errors import NodeError
+from overlaylab.core.model import Variant
+from overlaylab.live import policy_lab, policy_table
+from overlaylab.live.policy_lab import RULES, Seen
+from overlaylab.specs import overlays
+from overlaylab.specs.suite import load_suite
+from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -209,7 +211,7 @@ def test_a_ratio_is_of_the_same_block_and_has_an_interval_from_six_on():
 
 def test_the_program_of_connect_survives_systemd():
     """systemd-run expands `$` and `%` in the words that it is given."""
-    from overlaylab.benchmarks.connect import benchmark
+    from overlaylab.tools.connect import benchmark
 
     source = benchmark.server({"port": 1}).argv[2]
     assert "$" not in source and "%" not in source

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.cluster import load_cluster, read_cluster
-from overlaylab.documents import names_in
-from overlaylab.errors import UserError
-from overlaylab.paths import PROFILES, ROOT
-from overlaylab.profile import check_zones, load_profile, read_profile, unit_of, varied
+from overlaylab.core.documents import names_in
+from overlaylab.core.errors import UserError
+from overlaylab.core.paths import PROFILES, ROOT
+from overlaylab.specs.cluster import load_cluster, read_cluster
+from overlaylab.specs.profile import check_zones, load_profile, read_profile, unit_of, varied
 
 RIGHT = Path(__file__).parents[1] / "golden" / "right"
 

@@ -11,16 +11,19 @@ from lab_builders import inventory
 from lab_fakes import FIXTURES, Completed, FakeNodes, failed
 from rich.console import Console
 
-from overlaylab import accuracy_table, profile_bench, profile_bench_plan, progress, shaping, tiers
-from overlaylab.accuracy import Cap, Second, Udp
-from overlaylab.accuracy_probe import Probe, read_series, read_udp, streams_for
-from overlaylab.commands import bench_profiles
-from overlaylab.errors import NodeError, UserError
-from overlaylab.model import ProfileCheck, RunRecord, Variant
-from overlaylab.profile import Profile, load_profile
-from overlaylab.profile_bench import ProfileBench
-from overlaylab.profile_bench_plan import Step
-from overlaylab.store import Store
+from overlaylab.bench import accuracy_table, profile_bench, profile_bench_plan
+from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.accuracy_probe import Probe, read_series, read_udp, streams_for
+from overlaylab.bench.profile_bench import ProfileBench
+from overlaylab.bench.profile_bench_plan import Step
+from overlaylab.cli.commands import bench_profiles
+from overlaylab.core import progress
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import ProfileCheck, RunRecord, Variant
+from overlaylab.results import tiers
+from overlaylab.shaping import sizes
+from overlaylab.specs.profile import Profile, load_profile
+from overlaylab.store.store import Store
 
 A0, A1, T2, NONE = (load_profile(name) for name in ("azure-a0", "azure-a1", "aws-t2.small", "none"))
 
@@ -80,16 +83,16 @@ def test_udp_takes_as_many_sockets_as_fill_the_queue() -> None:
 
 @dataclass
 class FakeShaper:
-    """As `overlaylab.shaper.Shaper`, on no nodes at all; `log` is common to all of a test."""
+    """As `overlaylab.shaping.shaper.Shaper`, on no nodes at all; `log` is common to all of a test."""
 
     nodes: FakeNodes
     profile: Profile
     log: list[str] = field(default_factory=list)
     baseline: dict = field(default_factory=dict)
 
-    def told(self, name: str) -> shaping.NodeShaping:
+    def told(self, name: str) -> sizes.NodeShaping:
         spec = next(node for node in self.nodes.inventory.nodes if node.name == name)
-        return shaping.node_shaping(self.profile, self.nodes.inventory, spec, {})
+        return sizes.node_shaping(self.profile, self.nodes.inventory, spec, {})
 
     async def prove(self, say) -> list[ProfileCheck]:
         self.log.append(f"prove {self.profile.name}")

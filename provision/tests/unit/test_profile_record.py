@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from lab_shaper import A1, BASELINE, PAIR, READBACK, network, readback
 
-from overlaylab import profile_record
-from overlaylab.commands.profile import _apply, _apply_fast
-from overlaylab.inventory import EXTERNAL
-from overlaylab.model import ProfileCheck
-from overlaylab.profile import load_profile
-from overlaylab.profile_record import Record, in_words, made, on_node
-from overlaylab.shaper import Shaper
+from overlaylab.cli.commands.profile import _apply, _apply_fast
+from overlaylab.core.model import ProfileCheck
+from overlaylab.shaping import record as profile_record
+from overlaylab.shaping.record import Record, in_words, made, on_node
+from overlaylab.shaping.shaper import Shaper
+from overlaylab.specs.inventory import EXTERNAL
+from overlaylab.specs.profile import load_profile
 
 
 class Memory:

@@ -6,11 +6,11 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from overlaylab import profile_table
-from overlaylab.documents import names_in
-from overlaylab.paths import PROFILES
-from overlaylab.profile import Figure, load_profile
-from overlaylab.quantities import quantity, readable
+from overlaylab.core.documents import names_in
+from overlaylab.core.paths import PROFILES
+from overlaylab.core.quantities import quantity, readable
+from overlaylab.report import profile_table
+from overlaylab.specs.profile import Figure, load_profile
 
 
 def printed(table: Table, width: int) -> list[str]:

@@ -5,8 +5,8 @@ import json
 import pytest
 from lab_commands import lab
 
-from overlaylab import progress
-from overlaylab.profile import load_profile
+from overlaylab.core import progress
+from overlaylab.specs.profile import load_profile
 
 
 @pytest.fixture(autouse=True)

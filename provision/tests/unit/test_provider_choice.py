@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import host, host_features, host_packages, provider_choice
-from overlaylab.errors import UserError
-from overlaylab.host_features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.machine import features as host_features
+from overlaylab.machine import packages, ready
+from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
+from overlaylab.providers import choice
+from overlaylab.specs.profile import load_profile
 
 HOST, FAST, SLOW = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve")
 NONE = load_profile("none")
@@ -25,21 +27,21 @@ def this(monkeypatch):
     def look(features):
         return {name: Found(states.get(name, WORKS), name.partition(":")[2]) for name in features}
 
-    monkeypatch.setattr(host, "accelerator", lambda: "kvm" if states["kvm"] else "tcg")
+    monkeypatch.setattr(ready, "accelerator", lambda: "kvm" if states["kvm"] else "tcg")
     monkeypatch.setattr(host_features, "look", look)
     monkeypatch.setattr(host_features, "load", lambda features: (look(features), ("dummy",)))
-    monkeypatch.setattr(host_packages, "missing", lambda groups=(): ["lxc"])
-    monkeypatch.setattr(host_packages, "find_program", lambda name: None)
+    monkeypatch.setattr(packages, "missing", lambda groups=(): ["lxc"])
+    monkeypatch.setattr(packages, "find_program", lambda name: None)
     return states
 
 
 def test_kvm_comes_first(this):
     this["kvm"] = True
-    assert provider_choice.choose(None, [HOST], NONE) == ("libvirt", "provider libvirt: KVM works here")
+    assert choice.choose(None, [HOST], NONE) == ("libvirt", "provider libvirt: KVM works here")
 
 
 def test_without_kvm_this_kernel_is_next(this):
-    assert provider_choice.choose("", [HOST, FAST], FAR) == (
+    assert choice.choose("", [HOST, FAST], FAR) == (
         "lxc",
         "provider lxc: no KVM here, and this machine's kernel has all that is needed",
     )
@@ -47,7 +49,7 @@ def test_without_kvm_this_kernel_is_next(this):
 
 def test_modules_that_will_come_are_told(this):
     this.update({"link:dummy": LOADABLE, "qdisc:netem": LOADABLE})
-    assert provider_choice.choose(None, [HOST, SLOW], FAR) == (
+    assert choice.choose(None, [HOST, SLOW], FAR) == (
         "lxc",
         "provider lxc: no KVM here, and this machine's kernel has all that is needed; it loads netem and dummy",
     )
@@ -55,7 +57,7 @@ def test_modules_that_will_come_are_told(this):
 
 def test_what_this_kernel_lacks_leaves_emulated_cpus(this):
     this.update({"link:dummy": ABSENT, "genl:ovs_datapath": ABSENT})
-    assert provider_choice.choose(None, [HOST, SLOW, FAST], CAPPED) == (
+    assert choice.choose(None, [HOST, SLOW, FAST], CAPPED) == (
         "libvirt",
         "provider libvirt, emulated CPUs: no KVM here, and weave needs dummy and openvswitch, which this kernel lacks",
     )
@@ -63,17 +65,17 @@ def test_what_this_kernel_lacks_leaves_emulated_cpus(this):
 
 def test_a_latency_that_cannot_be_applied_is_a_lack_where_nobody_asked(this):
     this["qdisc:netem"] = ABSENT
-    assert provider_choice.choose(None, [HOST], FAR) == (
+    assert choice.choose(None, [HOST], FAR) == (
         "libvirt",
         "provider libvirt, emulated CPUs: no KVM here, and the latency of profile far needs netem, which this kernel "
         "lacks",
     )
-    assert provider_choice.choose(None, [HOST], CAPPED)[0] == "lxc"
+    assert choice.choose(None, [HOST], CAPPED)[0] == "lxc"
 
 
 def test_all_that_lacks_is_told_with_what_needs_it(this):
     this.update({"link:dummy": ABSENT, "qdisc:netem": ABSENT, "link:veth": ABSENT})
-    assert provider_choice.choose(None, [HOST, SLOW], LOSSY)[1] == (
+    assert choice.choose(None, [HOST, SLOW], LOSSY)[1] == (
         "provider libvirt, emulated CPUs: no KVM here, and every system container needs veth, and weave needs "
         "dummy, and profile lossy needs netem, which this kernel lacks"
     )
@@ -81,7 +83,7 @@ def test_all_that_lacks_is_told_with_what_needs_it(this):
 
 def test_what_was_not_tried_is_not_chosen(this):
     this["link:veth"] = UNTRIED
-    assert provider_choice.choose(None, [HOST], NONE) == (
+    assert choice.choose(None, [HOST], NONE) == (
         "libvirt",
         "provider libvirt, emulated CPUs: no KVM here, and whether this kernel has veth cannot be told without root "
         "(PROVIDER=lxc tries)",
@@ -90,7 +92,7 @@ def test_what_was_not_tried_is_not_chosen(this):
 
 def test_lxc_that_was_asked_for_measures_without_the_latency(this):
     this["qdisc:netem"] = ABSENT
-    assert provider_choice.choose("lxc", [HOST, FAST], FAR) == (
+    assert choice.choose("lxc", [HOST, FAST], FAR) == (
         "lxc",
         "provider lxc, as asked; latency is not applied, as this kernel lacks netem",
     )
@@ -98,27 +100,27 @@ def test_lxc_that_was_asked_for_measures_without_the_latency(this):
 
 def test_lxc_that_was_asked_for_may_be_tried_as_root_later(this):
     this.update({"link:veth": UNTRIED, "link:dummy": LOADABLE})
-    assert provider_choice.choose("lxc", [SLOW], NONE) == ("lxc", "provider lxc, as asked; it loads dummy")
+    assert choice.choose("lxc", [SLOW], NONE) == ("lxc", "provider lxc, as asked; it loads dummy")
 
 
 def test_lxc_is_asked_for_whether_kvm_works_or_not(this):
     this["kvm"] = True
-    assert provider_choice.choose("lxc", [HOST], NONE) == ("lxc", "provider lxc, as asked")
+    assert choice.choose("lxc", [HOST], NONE) == ("lxc", "provider lxc, as asked")
 
 
 def test_libvirt_that_was_asked_for_says_how_its_cpus_run(this):
-    assert provider_choice.choose("libvirt", [FAST], LOSSY) == (
+    assert choice.choose("libvirt", [FAST], LOSSY) == (
         "libvirt",
         "provider libvirt, as asked; emulated CPUs: no KVM here",
     )
     this["kvm"] = True
-    assert provider_choice.choose("libvirt", [FAST], LOSSY) == ("libvirt", "provider libvirt, as asked")
+    assert choice.choose("libvirt", [FAST], LOSSY) == ("libvirt", "provider libvirt, as asked")
 
 
 def test_lxc_that_cannot_run_it_is_refused_with_all_that_lacks(this):
     this.update({"link:dummy": ABSENT, "genl:ovs_datapath": ABSENT, "qdisc:netem": ABSENT})
     with pytest.raises(UserError) as error:
-        provider_choice.choose("lxc", [HOST, FAST], LOSSY)
+        choice.choose("lxc", [HOST, FAST], LOSSY)
     assert str(error.value) == (
         "PROVIDER=lxc: this machine's kernel must have all that its nodes need (found: weave needs dummy and "
         "openvswitch, and profile lossy needs netem, which it lacks). Leave PROVIDER out or take PROVIDER=libvirt, whose nodes "
@@ -128,13 +130,13 @@ def test_lxc_that_cannot_run_it_is_refused_with_all_that_lacks(this):
 
 def test_virtualbox_has_to_be_installed(this, monkeypatch):
     with pytest.raises(UserError) as error:
-        provider_choice.choose("virtualbox", [HOST], NONE)
+        choice.choose("virtualbox", [HOST], NONE)
     assert str(error.value) == (
         "PROVIDER=virtualbox: must be installed to be used (found: no VBoxManage). Install VirtualBox, or leave "
         "PROVIDER out for what fits this machine"
     )
-    monkeypatch.setattr(host_packages, "find_program", lambda name: f"/usr/bin/{name}")
-    assert provider_choice.choose("virtualbox", [HOST], NONE) == (
+    monkeypatch.setattr(packages, "find_program", lambda name: f"/usr/bin/{name}")
+    assert choice.choose("virtualbox", [HOST], NONE) == (
         "virtualbox",
         "provider virtualbox, as asked",
     )
@@ -142,7 +144,7 @@ def test_virtualbox_has_to_be_installed(this, monkeypatch):
 
 def test_an_unknown_provider_is_refused(this):
     with pytest.raises(UserError) as error:
-        provider_choice.choose("docker", [HOST], NONE)
+        choice.choose("docker", [HOST], NONE)
     assert str(error.value) == (
         "PROVIDER: must be one of libvirt, virtualbox, lxc (found: docker). Leave it out for what fits this machine; "
         "./task doctor shows which runs what"
@@ -150,10 +152,10 @@ def test_an_unknown_provider_is_refused(this):
 
 
 def test_loading_tells_what_came(this):
-    assert provider_choice.load([HOST, SLOW], FAR) == ("dummy",)
+    assert choice.load([HOST, SLOW], FAR) == ("dummy",)
 
 
 def test_loading_refuses_what_turns_out_to_be_absent(this):
     this["link:dummy"] = ABSENT
     with pytest.raises(UserError, match=r"found: weave needs dummy, which it lacks"):
-        provider_choice.load([HOST, SLOW], FAR)
+        choice.load([HOST, SLOW], FAR)

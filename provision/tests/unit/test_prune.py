@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overlaylab import lock, prune
-from overlaylab.cli import cli
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.cli.main import cli
+from overlaylab.core import lock
+from overlaylab.core.errors import UserError
+from overlaylab.store import prune
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -4,10 +4,10 @@ import csv
 
 import pytest
 
-from overlaylab import published_precision as precision
-from overlaylab.paths import DB
-from overlaylab.results_published import pairs
-from overlaylab.store import Store
+from overlaylab.core.paths import DB
+from overlaylab.results import precision
+from overlaylab.results.published import pairs
+from overlaylab.store.store import Store
 
 
 @pytest.fixture(scope="module")

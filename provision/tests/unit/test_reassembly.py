@@ -5,12 +5,12 @@ from lab_builders import inventory
 from lab_fakes import FakeNodes
 from lab_run import HOST
 
-from overlaylab import reassembly
-from overlaylab.errors import NodeError
-from overlaylab.model import PlannedTrial
-from overlaylab.profile import load_profile
-from overlaylab.proof import Ends
-from overlaylab.reassembly import Waited
+from overlaylab.core.errors import NodeError
+from overlaylab.core.model import PlannedTrial
+from overlaylab.run import reassembly
+from overlaylab.run.proof import Ends
+from overlaylab.run.reassembly import Waited
+from overlaylab.specs.profile import load_profile
 
 IDLE = """sockets: used 85
 TCP: inuse 4 orphan 0 tw 2 alloc 6 mem 1

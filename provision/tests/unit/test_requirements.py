@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import host_features, host_packages, overlays, requirements
-from overlaylab.errors import UserError
-from overlaylab.host_features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
-from overlaylab.model import Variant
-from overlaylab.profile import Profile, load_profile
-from overlaylab.requirements import Needed, Verdict
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.machine import features as host_features
+from overlaylab.machine import packages
+from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
+from overlaylab.providers import requirements
+from overlaylab.providers.requirements import Needed, Verdict
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import Profile, load_profile
 
 QUEUES = ("qdisc:htb", "qdisc:bfifo", "filter:u32")
 
@@ -125,8 +128,8 @@ def host(monkeypatch):
         return kernel(features, dummy=ABSENT, netem=ABSENT)
 
     monkeypatch.setattr(host_features, "look", look)
-    monkeypatch.setattr(host_packages, "find_program", lambda name: None)
-    monkeypatch.setattr(host_packages, "missing", lambda groups=(): ["qemu-utils", "lxc"])
+    monkeypatch.setattr(packages, "find_program", lambda name: None)
+    monkeypatch.setattr(packages, "missing", lambda groups=(): ["qemu-utils", "lxc"])
     return asked
 
 
@@ -137,7 +140,7 @@ def test_vms_run_whatever_this_kernel_lacks(host):
 
 def test_virtualbox_runs_where_it_is_installed(host, monkeypatch):
     assert requirements.verdict(Variant("host"), None, "virtualbox") == Verdict(False, "not installed")
-    monkeypatch.setattr(host_packages, "find_program", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(packages, "find_program", lambda name: f"/usr/bin/{name}")
     assert requirements.verdict(Variant("host"), None, "virtualbox") == Verdict(True)
 
 
@@ -151,7 +154,7 @@ def test_a_system_without_apt_is_not_told_packages(host, monkeypatch):
     def missing(groups=()):
         raise UserError("system", "must have", fix="Install them.")
 
-    monkeypatch.setattr(host_packages, "missing", missing)
+    monkeypatch.setattr(packages, "missing", missing)
     assert requirements.absent_packages() == ()
 
 

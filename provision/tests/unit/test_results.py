@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from lab_results import ALL, THREE, headers, printed, table_of
 
-from overlaylab.benchmarks import base as benchmarks
-from overlaylab.model import Evidence, Sample, Variant
-from overlaylab.results import header_bytes, report
-from overlaylab.store import Store
+from overlaylab.core.model import Evidence, Sample, Variant
+from overlaylab.results.results import header_bytes, report
+from overlaylab.store.store import Store
+from overlaylab.tools import base as benchmarks
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

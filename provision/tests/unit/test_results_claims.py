@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from lab_results import ALL, THREE, headers, printed, table_of
 
-from overlaylab.design import rules_of
-from overlaylab.model import Variant
-from overlaylab.results import report
-from overlaylab.results_verdicts import enough
-from overlaylab.store import Store
+from overlaylab.core.model import Variant
+from overlaylab.results.results import report
+from overlaylab.results.verdicts import enough
+from overlaylab.run.design import rules_of
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overlaylab import paths
-from overlaylab.cli import cli
-from overlaylab.errors import UserError
-from overlaylab.lock import cluster_lock
-from overlaylab.model import ProfileCheck
-from overlaylab.progress import HIDDEN
-from overlaylab.results_export import harmless
-from overlaylab.store import Store
+from overlaylab.cli.main import cli
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.lock import cluster_lock
+from overlaylab.core.model import ProfileCheck
+from overlaylab.core.progress import HIDDEN
+from overlaylab.report.export import harmless
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from overlaylab.cli import cli
-from overlaylab.errors import UserError
-from overlaylab.inference import CANNOT_TELL, HIGHER, LOWER, SAME
-from overlaylab.model import Sample
-from overlaylab.results import report
-from overlaylab.results_compare import DIFFERENCE, RATIO, changed, compare, hindrances
-from overlaylab.store import Store
+from overlaylab.cli.main import cli
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Sample
+from overlaylab.results.compare import DIFFERENCE, RATIO, changed, compare, hindrances
+from overlaylab.results.results import report
+from overlaylab.stats.inference import CANNOT_TELL, HIGHER, LOWER, SAME
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from overlaylab import tiers
-from overlaylab.model import ProfileCheck, Sample
-from overlaylab.results import report
-from overlaylab.results_grid import Tier, differences, grids
-from overlaylab.results_grid_table import show
-from overlaylab.store import Store
+from overlaylab.core.model import ProfileCheck, Sample
+from overlaylab.report.grid_table import show
+from overlaylab.results import tiers
+from overlaylab.results.grid import Tier, differences, grids
+from overlaylab.results.results import report
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

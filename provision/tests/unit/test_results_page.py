@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import tiers
-from overlaylab.model import Variant
-from overlaylab.results_page import LONGEST, Cells, group_page, page, write
-from overlaylab.store import Store
+from overlaylab.core.model import Variant
+from overlaylab.report.page import LONGEST, Cells, group_page, page, write
+from overlaylab.results import tiers
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))

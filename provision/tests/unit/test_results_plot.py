@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab.inference import LOWER, Interval, Verdict
-from overlaylab.model import Variant
-from overlaylab.results_axis import axis, linear_ticks, log_ticks, plain
-from overlaylab.results_plot import MANY, plot
-from overlaylab.results_published import Pair, Published
-from overlaylab.results_rows import Ratio, Row, Table
+from overlaylab.core.model import Variant
+from overlaylab.report.axis import axis, linear_ticks, log_ticks, plain
+from overlaylab.report.plot import MANY, plot
+from overlaylab.results.published import Pair, Published
+from overlaylab.results.rows import Ratio, Row, Table
+from overlaylab.stats.inference import LOWER, Interval, Verdict
 
 HOST, SLEEVE = Variant("host"), Variant("weave", "sleeve")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.model import Sample
-from overlaylab.results import report
-from overlaylab.results_rows import Tail
-from overlaylab.results_table import under
-from overlaylab.store import Store
+from overlaylab.core.model import Sample
+from overlaylab.report.table import under
+from overlaylab.results.results import report
+from overlaylab.results.rows import Tail
+from overlaylab.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures" / "results"))
 import maker

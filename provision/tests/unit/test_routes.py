@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from overlaylab import routes
+from overlaylab.specs import routes
 
 # proc(5): addresses are hexadecimal in the machine's own order, here that of x86.
 MAIN_TABLE = """\

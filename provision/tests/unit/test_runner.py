@@ -17,8 +17,8 @@ from lab_run import (
     probe,
 )
 
-from overlaylab import paths
-from overlaylab.profile import load_profile
+from overlaylab.core import paths
+from overlaylab.specs.profile import load_profile
 
 # -- all goes well ----------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from lab_captures import echo, pcap, pinged_back
 from lab_fakes import UNIT, failed
 from lab_run import COUNTERS, FASTDP, HOST, IPERF3, QUICK, Bench, status
 
-from overlaylab.evidence import _CUT
-from overlaylab.plan import overhead_key
+from overlaylab.run.evidence import _CUT
+from overlaylab.run.plan import overhead_key
 
 GOODPUT, LATENCY = QUICK.benchmarks
 BOTH = replace(QUICK, benchmarks=(LATENCY, replace(GOODPUT, name="tcp-goodput-local", placement="local")))
@@ -170,7 +170,7 @@ async def test_a_node_without_room_for_a_second_endpoint_fails_these_trials_and_
 
 async def test_progress_names_the_node_and_the_cell_is_remembered_with_it(bench, monkeypatch) -> None:
     known = []
-    monkeypatch.setattr("overlaylab.runner.remember", lambda key, seconds: known.append(key))
+    monkeypatch.setattr("overlaylab.run.runner.remember", lambda key, seconds: known.append(key))
     await bench.run()
     assert any("tcp-goodput-local, within node1: goodput 95.00 Mbit/s" in line for line in bench.said)
     assert known == [overhead_key(FASTDP, "tcg", 2)]

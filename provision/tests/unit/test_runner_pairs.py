@@ -5,7 +5,7 @@ import pytest
 from lab_builders import inventory
 from lab_run import FASTDP, HOST, PROBE, Bench
 
-from overlaylab.errors import NodeError
+from overlaylab.core.errors import NodeError
 
 PAIRS = [("node1", "node2"), ("node1", "node3"), ("node2", "node3")]
 

@@ -8,7 +8,7 @@ from lab_captures import pinged_back
 from lab_fakes import DAEMON, UNIT
 from lab_run import COUNTERS, FASTDP, HOST, IPERF3, PING_BACK, PROBE, QPERF, STATUS, Bench, probe, status
 
-from overlaylab.benchmarks import base as benchmarks
+from overlaylab.tools import base as benchmarks
 
 NEW = [500, "S", 9000]
 

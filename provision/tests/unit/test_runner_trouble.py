@@ -6,8 +6,8 @@ import pytest
 from lab_fakes import Completed, failed, qperf
 from lab_run import FAILED, FASTDP, HOST, IPERF3, PASSED, PROBE, QPERF, STATUS, Bench, probe
 
-from overlaylab.errors import NodeError, UserError
-from overlaylab.runner import RunStopped
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.run.runner import RunStopped
 
 # -- failed -----------------------------------------------------------------------------------------
 

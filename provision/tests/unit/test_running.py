@@ -6,10 +6,10 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes, failed
 
-from overlaylab import overlay_live
-from overlaylab.errors import NodeError, UserError
-from overlaylab.model import Variant
-from overlaylab.running import find
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Variant
+from overlaylab.live import overlay_live
+from overlaylab.live.running import find
 
 FLOW = "InPortFlowKey{vport: 1} actions SetTunnelAction{ipv4dst: 192.168.77.12, ttl: 64} packets 4"
 

@@ -2,11 +2,13 @@
 
 import pytest
 
-from overlaylab import experiment, overlays, requirements, selection
-from overlaylab.errors import UserError
-from overlaylab.model import Variant
-from overlaylab.profile import load_profile
-from overlaylab.requirements import Verdict
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Variant
+from overlaylab.providers import requirements
+from overlaylab.providers.requirements import Verdict
+from overlaylab.run import experiment, selection
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import load_profile
 
 TIER = load_profile("azure-a1")
 EVERY = tuple(

@@ -9,10 +9,10 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import Completed, FakeNodes, failed
 
-from overlaylab import servers
-from overlaylab.benchmarks.base import Server
-from overlaylab.errors import UserError
-from overlaylab.model import PlannedTrial, Variant
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import PlannedTrial, Variant
+from overlaylab.nodes import servers
+from overlaylab.tools.base import Server
 
 IPERF3 = {"iperf3": Server(("iperf3", "--server", "--port", "5201"), 5201)}
 BOTH = IPERF3 | {"qperf": Server(("qperf", "--listen_port", "19765"), 19765)}

@@ -7,13 +7,13 @@ import pytest
 from lab_fakes import failed, ping
 from lab_shaper import A1, BASELINE, PAIR, PING, READBACK, network, readback, shaper
 
-from overlaylab import shaping_scripts
-from overlaylab.cpu import CpuState
-from overlaylab.errors import NodeError, UserError
-from overlaylab.model import ProfileCheck
-from overlaylab.profile import load_profile
-from overlaylab.profile_checks import Rtt, cpu_problems, judge_cpu, judge_rtt, standard_error
-from overlaylab.shaper import Shaper, problems
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import ProfileCheck
+from overlaylab.shaping import scripts
+from overlaylab.shaping.checks import Rtt, cpu_problems, judge_cpu, judge_rtt, standard_error
+from overlaylab.shaping.cpu import CpuState
+from overlaylab.shaping.shaper import Shaper, problems
+from overlaylab.specs.profile import load_profile
 
 # -- in force ---------------------------------------------------------------------------------------
 
@@ -22,13 +22,13 @@ async def test_apply_says_where_it_changed_anything() -> None:
     found = shaper()
     found.nodes["node2"].answers["tc -batch"] = "unchanged\n"
     assert await found.apply() == {"node1": True, "node2": False}
-    assert found.nodes["node1"].log == [shaping_scripts.apply_script(found.told("node1"))]
+    assert found.nodes["node1"].log == [scripts.apply_script(found.told("node1"))]
 
 
 async def test_none_is_applied_by_clearing() -> None:
     found = shaper(load_profile("none"))
     assert await found.apply() == {"node1": False, "node2": False}
-    assert found.nodes["node1"].log == [shaping_scripts.clear_script("eth1")]
+    assert found.nodes["node1"].log == [scripts.clear_script("eth1")]
 
 
 async def test_applying_and_reading_back_is_one_exchange() -> None:
@@ -346,7 +346,7 @@ def test_fewer_vcpus_than_the_tier_has_are_recorded() -> None:
 async def test_a_bucket_is_filled_on_every_node_of_a_tier_with_two_rates() -> None:
     found = shaper(replace(A1, sustained=10e6, bucket=1e9), **{"kill -USR1": ""})
     await found.fill_bucket()
-    assert [node.log for node in found.nodes.values()] == [[shaping_scripts.FILL_BUCKET]] * 2
+    assert [node.log for node in found.nodes.values()] == [[scripts.FILL_BUCKET]] * 2
     one_rate = shaper()
     await one_rate.fill_bucket()
     assert one_rate.nodes["node1"].log == []

@@ -6,12 +6,12 @@ import pytest
 from lab_fakes import Completed, Counters, failed, iperf3, ping
 from lab_shaper import A1, BASELINE, COUNTERS, IPERF3, PING, THEORY, network, shaper
 
-from overlaylab import shaper as module
-from overlaylab import shaping_scripts, theory
-from overlaylab.errors import NodeError, UserError
-from overlaylab.model import ProfileCheck
-from overlaylab.profile import load_profile
-from overlaylab.profile_checks import readable
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import ProfileCheck
+from overlaylab.shaping import scripts, theory
+from overlaylab.shaping import shaper as module
+from overlaylab.shaping.checks import readable
+from overlaylab.specs.profile import load_profile
 
 
 @pytest.fixture(autouse=True)
@@ -151,7 +151,7 @@ async def test_none_has_nothing_to_prove_but_its_baseline_is_kept() -> None:
     (check,) = await found.prove(print)
     assert (check.name, check.expected, check.verdict) == ("rtt-baseline", None, "pass")
     assert check.measured == pytest.approx(BASELINE)
-    assert found.nodes["node1"].log[0] == shaping_scripts.clear_script("eth1")
+    assert found.nodes["node1"].log[0] == scripts.clear_script("eth1")
     assert not [script for script in found.nodes["node1"].log if "tc -batch" in script]
 
 

@@ -5,9 +5,9 @@ from dataclasses import fields, replace
 import pytest
 from lab_builders import inventory, node
 
-from overlaylab.inventory import Inventory
-from overlaylab.profile import load_profile
-from overlaylab.shaping import NodeShaping, PeerClass, applied_delay, node_shaping
+from overlaylab.shaping.sizes import NodeShaping, PeerClass, applied_delay, node_shaping
+from overlaylab.specs.inventory import Inventory
+from overlaylab.specs.profile import load_profile
 
 A1 = load_profile("azure-a1")
 PAIR = inventory("a", "a")

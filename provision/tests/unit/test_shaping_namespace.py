@@ -11,24 +11,17 @@ import pytest
 from lab_builders import Namespace, inventory, namespace, runs
 from lab_fakes import Completed, FakeNodes
 
-from overlaylab import (
-    cpu,
-    evidence,
-    evidence_local,
-    health,
-    mtu_probe,
-    node_state,
-    overlay_live,
-    overlays,
-    shaping_readback,
-    shaping_scripts,
-    shaping_tc,
-)
-from overlaylab.errors import NodeError
-from overlaylab.profile import load_profile
-from overlaylab.shaper import Shaper
-from overlaylab.shaping import NodeShaping, node_shaping
-from overlaylab.shaping_readback import readback_problems
+from overlaylab.core.errors import NodeError
+from overlaylab.live import mtu_probe, overlay_live
+from overlaylab.nodes import health
+from overlaylab.run import evidence, evidence_local
+from overlaylab.shaping import cpu, node_state, readback, tc
+from overlaylab.shaping import scripts as shaping_scripts
+from overlaylab.shaping.readback import readback_problems
+from overlaylab.shaping.shaper import Shaper
+from overlaylab.shaping.sizes import NodeShaping, node_shaping
+from overlaylab.specs import overlays
+from overlaylab.specs.profile import load_profile
 
 LAB = inventory("a", "a")
 SLOW = {frozenset(("node1", "node2")): 1.0}
@@ -58,7 +51,7 @@ def test_closing_a_namespace_ends_what_a_failed_test_has_left_in_it(node: Namesp
 
 
 def read_back(node: Namespace, shaped: NodeShaping) -> list[str]:
-    return readback_problems(shaped, node.sh(shaping_readback.readback_script("eth1")))
+    return readback_problems(shaped, node.sh(readback.readback_script("eth1")))
 
 
 def offloads_on(node: Namespace, device: str, within: str = "") -> list[str]:
@@ -258,7 +251,7 @@ async def test_a_shaper_puts_in_force_and_reads_back_in_one_script(node: Namespa
 
 async def test_a_shaper_sees_a_tc_that_fails_in_the_middle(node: Namespace, monkeypatch) -> None:
     """The classes are there, the filters are not: reading back would find nothing wrong."""
-    right = shaping_tc.tc_batch
+    right = tc.tc_batch
 
     def wrong(shaped: NodeShaping) -> str:
         return right(shaped).replace("match ip dst 192", "match ip dst nowhere")
@@ -452,7 +445,7 @@ def scripts() -> dict[str, str]:
             told("azure-a1", offloads="default", mtu=None, rate=None)
         ),
         "clear": shaping_scripts.clear_script("eth1"),
-        "readback": shaping_readback.readback_script("eth1"),
+        "readback": readback.readback_script("eth1"),
         "state": node_state.state_script("eth1"),
         "state-units": node_state.state_script("eth1", ["a.service", "b.service"]),
         "ping-back": evidence.ping_back_script("10.32.0.1", 1376, overlays.load("host").modes["host"]),

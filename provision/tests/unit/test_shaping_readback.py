@@ -8,9 +8,9 @@ import pytest
 from lab_shaper import readback
 from test_shaping import A1, PEER, told
 
-from overlaylab import shaping_readback
-from overlaylab.shaping import NodeShaping, PeerClass
-from overlaylab.shaping_readback import readback_problems
+from overlaylab.shaping import readback as shaping_readback
+from overlaylab.shaping.readback import readback_problems
+from overlaylab.shaping.sizes import NodeShaping, PeerClass
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "tc"
 IN_FORCE = replace(told(), peers=(replace(PEER, delay=0.000482),))

@@ -5,10 +5,10 @@ from dataclasses import replace
 from lab_builders import inventory
 from test_shaping import A1, PEER, told
 
-from overlaylab.inventory import Inventory
-from overlaylab.profile import load_profile
-from overlaylab.shaping import NodeShaping, node_shaping
-from overlaylab.shaping_tc import rate_batch, tc_batch
+from overlaylab.shaping.sizes import NodeShaping, node_shaping
+from overlaylab.shaping.tc import rate_batch, tc_batch
+from overlaylab.specs.inventory import Inventory
+from overlaylab.specs.profile import load_profile
 
 TWO_RATES = replace(A1, rate=972e6, sustained=125e6, bucket=1e9, mtu=9001)
 

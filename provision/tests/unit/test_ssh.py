@@ -13,10 +13,10 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from overlaylab import ssh
-from overlaylab.errors import NodeError
-from overlaylab.inventory import Inventory, InventoryNode
-from overlaylab.ssh import Node, Nodes
+from overlaylab.core.errors import NodeError
+from overlaylab.nodes import ssh
+from overlaylab.nodes.ssh import Node, Nodes
+from overlaylab.specs.inventory import Inventory, InventoryNode
 
 
 class Sshd:

@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from overlaylab import ssh_keys
+from overlaylab.machine import ssh_keys
 
 
 def test_the_users_key_is_made_once(own_cache) -> None:

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths, tiers
-from overlaylab.errors import UserError
-from overlaylab.model import Evidence, ProfileCheck, Sample, Variant
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import Evidence, ProfileCheck, Sample, Variant
+from overlaylab.results import tiers
+from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))
@@ -51,7 +52,7 @@ def test_a_run_id_sorts_by_time(store):
 
 def test_two_runs_of_one_second_have_two_ids(store, monkeypatch):
     tails = iter(["00aa", "00aa", "00aa", "00bb"])
-    monkeypatch.setattr("overlaylab.store.secrets.token_hex", lambda size: next(tails))
+    monkeypatch.setattr("overlaylab.store.store.secrets.token_hex", lambda size: next(tails))
     first, second = (store.begin_run(maker.RUN, ()) for _ in range(2))
     assert (first[-4:], second[-4:]) in (("00aa", "00bb"), ("00aa", "00aa")) and first != second
 
@@ -293,8 +294,8 @@ def test_killed_at_any_moment_it_opens_and_holds_every_finished_trial(tmp_path):
 FULL_DISK = """
 import resource, sys
 import maker
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.store.store import Store
 store = Store.open(sys.argv[1])
 run_id = maker.fill(store, until=2)
 size = store.path.stat().st_size + store.path.with_name(store.path.name + "-wal").stat().st_size

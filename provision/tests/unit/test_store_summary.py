@@ -2,8 +2,8 @@
 
 import pytest
 
-from overlaylab.model import Sample
-from overlaylab.store_summary import histogram, quantile, summarise
+from overlaylab.core.model import Sample
+from overlaylab.store.summary import histogram, quantile, summarise
 
 
 def test_a_summary_is_over_intervals_and_counts_with_the_whole_value():

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from lab_trouble import forked, measure
 
-from overlaylab import paths
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.store.store import Store
 
 KILLS = int(os.environ.get("OVERLAYLAB_KILLS") or 6)
 """./task test:kills takes a hundred."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab.benchmarks import base
-from overlaylab.documents import names_in
-from overlaylab.paths import ROOT, SUITES
-from overlaylab.suite import BenchmarkSpec, load_suite, read_suite
+from overlaylab.core.documents import names_in
+from overlaylab.core.paths import ROOT, SUITES
+from overlaylab.specs.suite import BenchmarkSpec, load_suite, read_suite
+from overlaylab.tools import base
 
 
 def test_quick() -> None:

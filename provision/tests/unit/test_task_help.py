@@ -7,8 +7,8 @@ import subprocess
 import pytest
 from lab_commands import lab, refused
 
-from overlaylab import cli, task_help
-from overlaylab.paths import ROOT
+from overlaylab.cli import main, task_help
+from overlaylab.core.paths import ROOT
 
 PUBLIC = sorted(name for name, task in task_help.definitions().items() if "desc" in task)
 OWN_COMMAND = [
@@ -19,7 +19,7 @@ OWN_COMMAND = [
 
 
 def told(name: str) -> str:
-    return task_help.text(name, cli.cli, 120)
+    return task_help.text(name, main.cli, 120)
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import overlay_tasks, overlays
-from overlaylab.paths import ROOT
-from overlaylab.selection import ALL
-from overlaylab.task_help import definitions
+from overlaylab.cli.task_help import definitions
+from overlaylab.core.paths import ROOT
+from overlaylab.live import overlay_tasks
+from overlaylab.run.selection import ALL
+from overlaylab.specs import overlays
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from overlaylab.theory import goodput_theory, ratio_theory
+from overlaylab.shaping.theory import goodput_theory, ratio_theory
 
 
 @pytest.mark.parametrize(

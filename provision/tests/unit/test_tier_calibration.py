@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import tier_calibration
-from overlaylab.model import Sample
-from overlaylab.tier_calibration import CalibrationError, Carried, carried, slower
+from overlaylab.bench import calibration
+from overlaylab.bench.calibration import CalibrationError, Carried, carried, slower
+from overlaylab.core.model import Sample
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "calibration"
 
@@ -174,8 +174,8 @@ def test_recorded_two_rates() -> None:
 def test_recorded_rtts(name: str, median: int, jitter: int) -> None:
     """None had jitter added: what is left is the emulated hosts'."""
     rtts = [us * 1e-6 for us in recorded(name)[1]["rtts_us"]]
-    assert tier_calibration.rtt(rtts)[0].median == pytest.approx(median * 1e-6, abs=1e-6)
-    assert tier_calibration.jitter(rtts) == pytest.approx(jitter * 1e-6, abs=1e-6)
+    assert calibration.rtt(rtts)[0].median == pytest.approx(median * 1e-6, abs=1e-6)
+    assert calibration.jitter(rtts) == pytest.approx(jitter * 1e-6, abs=1e-6)
 
 
 # -- directions -------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_the_smaller_direction_counts(pair, rate, sustained, bucket) -> None:
 
 @pytest.mark.parametrize(("mtu", "factor"), [(1500, 1514 / 1448), (9001, 9015 / 8949), (1460, 1474 / 1408)])
 def test_goodput_becomes_an_l2_rate(mtu, factor) -> None:
-    assert tier_calibration.l2_factor(mtu) == pytest.approx(factor)
+    assert calibration.l2_factor(mtu) == pytest.approx(factor)
 
 
 # -- loss, jitter, RTT ------------------------------------------------------------------------------
@@ -222,30 +222,30 @@ def test_goodput_becomes_an_l2_rate(mtu, factor) -> None:
 
 def test_nothing_lost_has_an_upper_bound() -> None:
     """1 − 0.025^(1/n), Clopper and Pearson."""
-    found = tier_calibration.loss(80000, 0)
+    found = calibration.loss(80000, 0)
     assert (found.ratio, found.low) == (0.0, 0.0)
     assert found.high == pytest.approx(1 - 0.025 ** (1 / 80000))
 
 
 def test_the_interval_of_a_loss_is_exact() -> None:
     """Bounds from the beta distribution: 10 of 1000 is 0.0048 to 0.0183 in any table."""
-    found = tier_calibration.loss(1000, 10)
+    found = calibration.loss(1000, 10)
     assert (found.ratio, round(found.low, 4), round(found.high, 4)) == (0.01, 0.0048, 0.0183)
 
 
 def test_more_lost_than_sent_is_refused() -> None:
     with pytest.raises(ValueError):
-        tier_calibration.loss(10, 11)
+        calibration.loss(10, 11)
 
 
 def test_jitter_is_that_of_the_profiles_definition() -> None:
     draw = random.Random(7)
     rtts = [0.002 + draw.uniform(-1e-4, 1e-4) + draw.uniform(-1e-4, 1e-4) for _ in range(20000)]
-    assert tier_calibration.jitter(rtts) == pytest.approx(1e-4, rel=0.02)
+    assert calibration.jitter(rtts) == pytest.approx(1e-4, rel=0.02)
 
 
 def test_the_median_rtt_has_an_interval() -> None:
-    found, half = tier_calibration.rtt([0.001] * 250 + [0.0012] * 250)
+    found, half = calibration.rtt([0.001] * 250 + [0.0012] * 250)
     assert found.median == pytest.approx(0.0011)
     # Batches of 50: five medians of 1 ms and five of 1.2; t at 9 degrees of freedom is 2.262.
     assert half == pytest.approx(2.262 * math.sqrt(10 * 0.0001**2 / 9) / math.sqrt(10), rel=1e-3)
@@ -262,7 +262,7 @@ async def test_the_largest_that_passes_is_found(limit: int) -> None:
         asked.append(size)
         return size <= limit
 
-    assert await tier_calibration.largest(576, 9001, passes) == limit
+    assert await calibration.largest(576, 9001, passes) == limit
     assert len(asked) <= 16
 
 
@@ -270,4 +270,4 @@ async def test_where_nothing_passes_there_is_none() -> None:
     async def passes(_: int) -> bool:
         return False
 
-    assert await tier_calibration.largest(576, 1500, passes) is None
+    assert await calibration.largest(576, 1500, passes) is None

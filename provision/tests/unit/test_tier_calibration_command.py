@@ -8,10 +8,11 @@ from lab_builders import inventory
 from lab_commands import lab, refused
 from test_tier_calibration_document import measured
 
-from overlaylab import tier_calibration_command, tier_calibration_nodes
-from overlaylab.commands import cluster
-from overlaylab.inventory import write_inventory
-from overlaylab.profile import read_profile
+from overlaylab.bench import calibration_nodes
+from overlaylab.cli import calibrate
+from overlaylab.cli.commands import cluster
+from overlaylab.specs.inventory import write_inventory
+from overlaylab.specs.profile import read_profile
 
 pytestmark = pytest.mark.usefixtures("machine")
 
@@ -48,12 +49,12 @@ def cloud(hosts, monkeypatch) -> SimpleNamespace:
             return known.found
 
     monkeypatch.setattr("overlaylab.providers.hosts.Nodes", Nodes)
-    monkeypatch.setattr(tier_calibration_nodes, "Calibration", Calibration)
+    monkeypatch.setattr(calibration_nodes, "Calibration", Calibration)
     return known
 
 
 def test_the_plan_says_how_long_and_what_load(hosts, tmp_path) -> None:
-    told = tier_calibration_command.plan(["node1", "node2"], "hosts.yml", 60, tmp_path / "x.yml")
+    told = calibrate.plan(["node1", "node2"], "hosts.yml", 60, tmp_path / "x.yml")
     assert (
         told[0]
         == f"calibrating between node1 and node2 of hosts.yml, about 2 min 55 s, into {tmp_path}/x.yml"

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab import tier_calibration
-from overlaylab.errors import UserError
-from overlaylab.profile import read_profile
-from overlaylab.tier_calibration import Carried
-from overlaylab.tier_calibration_command import write
-from overlaylab.tier_calibration_document import Label, document, text, written
-from overlaylab.tier_calibration_nodes import Datagrams, Measured, Transfer
+from overlaylab.bench import calibration
+from overlaylab.bench.calibration import Carried
+from overlaylab.bench.calibration_document import Label, document, text, written
+from overlaylab.bench.calibration_nodes import Datagrams, Measured, Transfer
+from overlaylab.cli.calibrate import write
+from overlaylab.core.errors import UserError
+from overlaylab.specs.profile import read_profile
 
 ONE = Carried(95.64e6, 95.5e6, 95.7e6, None, None, None, 0.0, 60.0, 717e6)
 TWO = Carried(929.7e6, 920e6, 935e6, 119.6e6, 4e9, None, 0.0, 120.0, 5.2e9)
@@ -23,7 +23,7 @@ def measured(*carried: Carried, lost: int = 0, **changes) -> Measured:
     transfers = tuple(
         Transfer(*pair, one, None) for pair, one in zip(ends, carried or (ONE, ONE), strict=True)
     )
-    datagrams = tuple(Datagrams(*pair, 48.7e6, tier_calibration.loss(80000, lost), 0) for pair in ends)
+    datagrams = tuple(Datagrams(*pair, 48.7e6, calibration.loss(80000, lost), 0) for pair in ends)
     known = {
         "pair": ("node1", "node2"),
         "zones": ("a", "a"),
@@ -49,7 +49,7 @@ def test_one_rate_reads_back(tmp_path) -> None:
     assert tier.rate == pytest.approx(95.64e6 * 1514 / 1448, rel=5e-4)
     assert (tier.name, tier.sustained, tier.bucket, tier.stands_for) == ("my-cloud", None, None, None)
     assert (tier.within_zone, tier.loss, tier.mtu, tier.vcpus) == (0.000965, 0, 1500, 2)
-    assert tier.jitter == pytest.approx(tier_calibration.jitter(RTTS), rel=1e-3)
+    assert tier.jitter == pytest.approx(calibration.jitter(RTTS), rel=1e-3)
     assert (tier.offloads, tier.ingress_metered, tier.quota) == ("segmented", False, None)
     confidence = {name: figure.confidence for name, figure in tier.figures.items()}
     assert confidence.pop("ingress_metered") == "estimate"

@@ -7,8 +7,8 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FIXTURES, Counters, FakeNodes, failed, ping
 
-from overlaylab.errors import NodeError, UserError
-from overlaylab.tier_calibration_nodes import Calibration, cpu_bound, seconds
+from overlaylab.bench.calibration_nodes import Calibration, cpu_bound, seconds
+from overlaylab.core.errors import NodeError, UserError
 
 RTT = 0.000966
 

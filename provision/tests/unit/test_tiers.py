@@ -6,10 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import experiment, host, provider_choice, tiers
-from overlaylab.errors import UserError
-from overlaylab.lock import cluster_lock
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.core.lock import cluster_lock
+from overlaylab.machine import ready
+from overlaylab.providers import choice
+from overlaylab.results import tiers
+from overlaylab.run import experiment
+from overlaylab.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "fixtures" / "results"))
 import maker
@@ -95,8 +98,8 @@ def chooses(monkeypatch, **of_tier: tuple[str, str]) -> None:
     def choose(asked, variants, profile) -> tuple[str, str]:
         return of_tier[profile.name.replace("-", "_")]
 
-    monkeypatch.setattr(provider_choice, "choose", choose)
-    monkeypatch.setattr(host, "accelerator", lambda: "tcg")
+    monkeypatch.setattr(choice, "choose", choose)
+    monkeypatch.setattr(ready, "accelerator", lambda: "tcg")
 
 
 def test_what_all_tiers_choose_is_taken(asked, monkeypatch) -> None:

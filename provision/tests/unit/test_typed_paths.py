@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.store.store import Store
 
 IPERF3 = Path(__file__).parents[1] / "fixtures" / "iperf3" / "3.12-tcp.out"
 

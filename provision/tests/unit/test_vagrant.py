@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import paths, vagrant
-from overlaylab.errors import UserError
-from overlaylab.inventory import InventoryNode
-from overlaylab.vagrant import Vagrant
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.image import vagrant
+from overlaylab.image.vagrant import Vagrant
+from overlaylab.specs.inventory import InventoryNode
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "vagrant"
 

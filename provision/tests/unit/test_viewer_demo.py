@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import comparison, viewer_demo
-from overlaylab.errors import UserError
-from overlaylab.store import Store
+from overlaylab.core.errors import UserError
+from overlaylab.report import comparison, demo
+from overlaylab.store.store import Store
 
 
 def test_the_demo_is_of_the_newest_schema_with_nothing_to_be_made_anew(tmp_path) -> None:
-    file = viewer_demo.unpacked(viewer_demo.DEMO, tmp_path)
+    file = demo.unpacked(demo.DEMO, tmp_path)
     with Store.open(file, create=False) as store:
         assert comparison.refresh(store).made == (), "./task viewer:demo makes it current"
         runs = store.db.execute("SELECT suite, origin, accelerator FROM run ORDER BY suite").fetchall()
@@ -23,16 +23,16 @@ def test_the_demo_is_of_the_newest_schema_with_nothing_to_be_made_anew(tmp_path)
 
 
 def test_one_whose_runs_are_told_by_older_statistics_is_made_anew_and_once(tmp_path) -> None:
-    file = viewer_demo.unpacked(viewer_demo.DEMO, tmp_path)
+    file = demo.unpacked(demo.DEMO, tmp_path)
     with Store.open(file, create=False) as store:
         store.db.execute("UPDATE _comparison_made SET made_by = made_by - 1")
         store.db.commit()
     copy = tmp_path / "old" / "demo.sqlite.gz"
     copy.parent.mkdir()
     copy.write_bytes(gzip.compress(file.read_bytes()))
-    assert viewer_demo.make_current(copy)
+    assert demo.make_current(copy)
     made = copy.read_bytes()
-    assert not viewer_demo.make_current(copy)
+    assert not demo.make_current(copy)
     assert copy.read_bytes() == made
 
 
@@ -59,14 +59,14 @@ def packed_with(store: Store, file) -> None:
 
 
 def test_a_run_is_added_whole_under_numbers_of_its_own(tmp_path) -> None:
-    results = viewer_demo.unpacked(viewer_demo.DEMO, tmp_path)
+    results = demo.unpacked(demo.DEMO, tmp_path)
     packed = tmp_path / "other" / "demo.sqlite.gz"
     packed.parent.mkdir()
     with Store.open(packed.parent / "without.sqlite") as store:
         store.db.execute("INSERT INTO _variant VALUES (1, 'weave', 'fastdp', 0)")
         packed_with(store, packed)
-    viewer_demo.add_run(results, RUN, packed)
-    added = viewer_demo.unpacked(packed, packed.parent)
+    demo.add_run(results, RUN, packed)
+    added = demo.unpacked(packed, packed.parent)
     for query in (SAID, CHECKS, VERDICTS):
         assert said(added, query) == said(results, query) != []
     with Store.open(added, create=False) as store:
@@ -81,14 +81,14 @@ def test_a_run_is_added_whole_under_numbers_of_its_own(tmp_path) -> None:
 
 
 def test_a_run_is_not_added_twice_nor_before_its_end(tmp_path) -> None:
-    results = viewer_demo.unpacked(viewer_demo.DEMO, tmp_path)
+    results = demo.unpacked(demo.DEMO, tmp_path)
     packed = tmp_path / "demo.sqlite.gz"
-    packed.write_bytes(viewer_demo.DEMO.read_bytes())
+    packed.write_bytes(demo.DEMO.read_bytes())
     with pytest.raises(UserError, match="is in it"):
-        viewer_demo.add_run(results, RUN, packed)
+        demo.add_run(results, RUN, packed)
     with Store.open(results, create=False) as store:
         store.db.execute("UPDATE _run SET state = 'interrupted' WHERE run_id = ?", (RUN,))
         store.db.commit()
     with pytest.raises(UserError, match="is interrupted"):
-        viewer_demo.add_run(results, RUN, packed)
-    assert packed.read_bytes() == viewer_demo.DEMO.read_bytes()
+        demo.add_run(results, RUN, packed)
+    assert packed.read_bytes() == demo.DEMO.read_bytes()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import viewer_fallback, wheels
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import fallback
+from overlaylab.machine import wheels
 
 SECTIONS, SIZE, COUNT = 0x100, 64, 2
 END = SECTIONS + SIZE * COUNT
@@ -29,7 +30,7 @@ def elf(
 
 
 def test_an_elf_program_ends_behind_its_sections():
-    assert viewer_fallback.end_of_elf(elf(sections=183_784, size=64, count=72)) == 188_392
+    assert fallback.end_of_elf(elf(sections=183_784, size=64, count=72)) == 188_392
 
 
 @pytest.mark.parametrize(
@@ -46,10 +47,10 @@ def test_an_elf_program_ends_behind_its_sections():
 )
 def test_what_is_no_such_program_is_refused(header):
     with pytest.raises(ValueError, match="ELF"):
-        viewer_fallback.end_of_elf(header)
+        fallback.end_of_elf(header)
 
 
-def program(version: str = viewer_fallback.VERSION) -> bytes:
+def program(version: str = fallback.VERSION) -> bytes:
     return b"\x7fELF code %s/%s Chrome/1 Electron/" + version.encode() + b"\0 more"
 
 
@@ -94,13 +95,13 @@ def test_electron_alone_is_left_and_nothing_of_theirs(content, tmp_path, monkeyp
         ["mksquashfs", content, squashed, "-quiet", "-no-progress"], check=True, capture_output=True
     )
     image = elf().ljust(END, b"\0") + squashed.read_bytes()
-    monkeypatch.setattr(viewer_fallback, "download", lambda folder: wheel_of(image, folder))
-    monkeypatch.setattr(viewer_fallback, "pack_default_app", lambda file: file.write_text("ours"))
+    monkeypatch.setattr(fallback, "download", lambda folder: wheel_of(image, folder))
+    monkeypatch.setattr(fallback, "pack_default_app", lambda file: file.write_text("ours"))
     folder = tmp_path / "work" / "runtime"
     folder.mkdir(parents=True)
 
-    viewer_fallback.make(folder)
-    viewer_fallback.make_plain(folder)
+    fallback.make(folder)
+    fallback.make_plain(folder)
 
     modes = {
         str(p.relative_to(folder)): oct(p.stat().st_mode & 0o7777) for p in folder.rglob("*") if p.is_file()
@@ -120,10 +121,10 @@ def test_electron_alone_is_left_and_nothing_of_theirs(content, tmp_path, monkeyp
 
 
 def test_what_cannot_be_unpacked_is_said_without_a_traceback(tmp_path, monkeypatch):
-    monkeypatch.setattr(viewer_fallback, "download", lambda folder: wheel_of(b"no program", folder))
+    monkeypatch.setattr(fallback, "download", lambda folder: wheel_of(b"no program", folder))
     (tmp_path / "runtime").mkdir()
     with pytest.raises(UserError) as error:
-        viewer_fallback.make(tmp_path / "runtime")
+        fallback.make(tmp_path / "runtime")
     assert str(error.value.seen) == "no 64-bit little-endian ELF program"
     assert "Make room for 1 GB" in error.value.fix
 
@@ -131,19 +132,19 @@ def test_what_cannot_be_unpacked_is_said_without_a_traceback(tmp_path, monkeypat
 def test_a_program_without_a_squashfs_behind_it_is_refused(tmp_path):
     (tmp_path / "image").write_bytes(elf().ljust(END, b"\0") + b"junk")
     with pytest.raises(ValueError, match=f"no squashfs at {END}"):
-        viewer_fallback.unsquash(tmp_path / "image", tmp_path / "runtime")
+        fallback.unsquash(tmp_path / "image", tmp_path / "runtime")
 
 
 def test_another_version_is_refused(content):
     (content / "fiftyone").write_bytes(program("22.3.24"))
     with pytest.raises(ValueError, match=r"does not call itself Electron/22\.3\.25"):
-        viewer_fallback.strip(content)
+        fallback.strip(content)
 
 
 def test_a_link_is_refused(tmp_path):
     (tmp_path / "icudtl.dat").symlink_to("/etc/passwd")
     with pytest.raises(ValueError, match="neither a file nor a folder"):
-        viewer_fallback.make_plain(tmp_path)
+        fallback.make_plain(tmp_path)
 
 
 def test_pip_is_told_version_and_hash_and_its_failure_what_to_do(tmp_path, monkeypatch):
@@ -155,7 +156,7 @@ def test_pip_is_told_version_and_hash_and_its_failure_what_to_do(tmp_path, monke
 
     monkeypatch.setattr(wheels.subprocess, "run", run)
     with pytest.raises(UserError) as error:
-        viewer_fallback.download(tmp_path)
+        fallback.download(tmp_path)
     assert error.value.where == "viewer's runtime"
     assert "Connect this machine" in error.value.fix
     (argv,) = asked

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 from lab_bundle import flip, manifest
 
-from overlaylab import bundle_manifest, bundle_parts, paths, viewer_modules
-from overlaylab.errors import UserError
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import modules
+from overlaylab.image import bundle_parts
+from overlaylab.machine import bundle_manifest
 
 
 @pytest.fixture
@@ -26,9 +29,9 @@ def checkout(own_cache, monkeypatch, tmp_path) -> Path:
     for name, path in {
         "LOCK": "package-lock.json", "MODULES": "node_modules", "BUILT": "dist", "GENERATED": "src/generated",
     }.items():  # fmt: skip
-        monkeypatch.setattr(viewer_modules, name, viewer / path)
-    monkeypatch.setattr(viewer_modules, "npm", lambda: "npm-cli.js")
-    monkeypatch.setattr(viewer_modules, "commit", lambda: "abc")
+        monkeypatch.setattr(modules, name, viewer / path)
+    monkeypatch.setattr(modules, "npm", lambda: "npm-cli.js")
+    monkeypatch.setattr(modules, "commit", lambda: "abc")
     return viewer
 
 
@@ -46,26 +49,26 @@ def ran(checkout, monkeypatch) -> list[str]:
         made.mkdir()
         (checkout / "src" / "generated" / "schema.json").write_text(f"{len(log)}")
 
-    monkeypatch.setattr(viewer_modules, "run_node", run)
+    monkeypatch.setattr(modules, "run_node", run)
     return log
 
 
 def test_modules_are_installed_when_the_lock_changes_and_not_again(checkout, ran):
-    viewer_modules.ensure_modules()
-    viewer_modules.ensure_modules()
+    modules.ensure_modules()
+    modules.ensure_modules()
     assert ran == ["npm-cli.js"]
     (checkout / "package-lock.json").write_text('{"lockfileVersion": 3}')
-    viewer_modules.ensure_modules()
+    modules.ensure_modules()
     assert ran == ["npm-cli.js", "npm-cli.js"]
 
 
 def test_a_failed_install_is_said_and_tried_again(checkout, ran):
     ran.append("broken")
     with pytest.raises(UserError) as error:
-        viewer_modules.ensure_modules()
+        modules.ensure_modules()
     assert (error.value.where, error.value.seen) == ("npm ci in viewer/", "exit code 7, its output is above")
     ran.remove("broken")
-    viewer_modules.ensure_modules()
+    modules.ensure_modules()
     assert ran == ["npm-cli.js", "npm-cli.js"]
 
 
@@ -73,9 +76,9 @@ def test_a_failed_install_is_said_and_tried_again(checkout, ran):
     "name", ["viewer/src/main.ts", "viewer/src/new.ts", "viewer/build.mjs", "db/migrations/0001_tables.sql"]
 )
 def test_a_changed_source_is_built(checkout, ran, tmp_path, name):
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     (tmp_path / name).write_text("changed")
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     assert ran == ["build.mjs", "build.mjs"]
 
 
@@ -83,30 +86,30 @@ def test_a_changed_source_is_built(checkout, ran, tmp_path, name):
     "name", ["viewer/test/unit/new.test.ts", "viewer/src/generated/schema.json", "db/README.md"]
 )
 def test_what_the_build_does_not_read_is_not(checkout, ran, tmp_path, name):
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("changed")
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     assert ran == ["build.mjs"]
 
 
 def test_another_commit_is_built_because_the_build_tells_it(ran, monkeypatch):
-    viewer_modules.ensure_build()
-    monkeypatch.setattr(viewer_modules, "commit", lambda: "def")
-    viewer_modules.ensure_build()
+    modules.ensure_build()
+    monkeypatch.setattr(modules, "commit", lambda: "def")
+    modules.ensure_build()
     assert ran == ["build.mjs", "build.mjs"]
 
 
 def test_a_build_that_failed_is_not_taken_for_one(checkout, ran):
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     (checkout / "src" / "main.ts").write_text("mistake")
     ran.append("broken")
     with pytest.raises(UserError) as error:
-        viewer_modules.ensure_build()
+        modules.ensure_build()
     assert error.value.where == "viewer/build.mjs"
     (checkout / "src" / "main.ts").write_text("main")
     ran.remove("broken")
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     assert ran == ["build.mjs"] * 3
 
 
@@ -124,11 +127,11 @@ def test_the_build_of_a_bundle_is_checked_before_it_is_taken(checkout, ran, tmp_
 
     flip(tmp_path / path, 100)
     with pytest.raises(UserError, match=f"{path}: must have the SHA-256"):
-        viewer_modules.ensure_build()
+        modules.ensure_build()
     assert not (checkout / "dist").exists()
     flip(tmp_path / path, 100)
     for _ in range(2):
-        viewer_modules.ensure_build()
+        modules.ensure_build()
     assert (ran, (checkout / "src/generated/schema.json").read_text()) == ([], "2")
     assert sorted(path.name for path in checkout.iterdir()) == [
         "dist",
@@ -137,7 +140,7 @@ def test_the_build_of_a_bundle_is_checked_before_it_is_taken(checkout, ran, tmp_
         "src",
     ]
     (checkout / "src/main.ts").write_text("its user's own")
-    viewer_modules.ensure_build()
+    modules.ensure_build()
     assert ran == ["build.mjs"]
 
 
@@ -146,4 +149,4 @@ def test_npm_is_found_beside_the_node_that_is_in_the_path(monkeypatch, tmp_path)
     (tmp_path / "bin" / "node").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "node").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert viewer_modules.npm() == f"{tmp_path}/lib/node_modules/npm/bin/npm-cli.js"
+    assert modules.npm() == f"{tmp_path}/lib/node_modules/npm/bin/npm-cli.js"

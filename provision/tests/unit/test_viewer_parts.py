@@ -8,29 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from overlaylab import (
-    host_packages,
-    viewer_checks,
-    viewer_database,
-    viewer_fallback,
-    viewer_file,
-    viewer_modules,
-    viewer_package,
-    viewer_runtime,
-    viewer_screen,
-    viewer_start,
-    viewer_user,
-)
-from overlaylab.errors import UserError
-from overlaylab.store import Store
-from overlaylab.viewer_runtime import Runtime
-from overlaylab.viewer_user import User
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import checks, database, fallback, modules, package, screen, start
+from overlaylab.desktop import runtime as viewer_runtime
+from overlaylab.desktop import user as viewer_user
+from overlaylab.desktop.runtime import Runtime
+from overlaylab.desktop.user import User
+from overlaylab.machine import packages
+from overlaylab.report import viewer_file
+from overlaylab.store.store import Store
 
 OWN = User(os.getuid(), os.getgid(), "operator")
 
 
 def test_a_screens_key_fits_any_address_and_display():
-    assert viewer_screen._entry(b"0123456789abcdef") == (
+    assert screen._entry(b"0123456789abcdef") == (
         b"\xff\xff" b"\0\0" b"\0\0" b"\0\x12MIT-MAGIC-COOKIE-1" b"\0\x100123456789abcdef"
     )  # fmt: skip
 
@@ -40,7 +32,7 @@ def test_links_are_not_taken_along(tmp_path):
     (out / "overview").mkdir(parents=True)
     (out / "overview" / "dark.png").write_text("picture")
     (out / "passwd").symlink_to("/etc/passwd")
-    viewer_screen._take(out, keep)
+    screen._take(out, keep)
     assert [str(path.relative_to(keep)) for path in keep.rglob("*")] == ["overview", "overview/dark.png"]
 
 
@@ -49,7 +41,7 @@ def results(tmp_path, own_cache, monkeypatch) -> Path:
     """The results database, of the first schema."""
     folder = tmp_path / "results"
     folder.mkdir()
-    first = sorted(viewer_database.paths.DB.glob("migrations/0001*.sql"))[0]
+    first = sorted(database.paths.DB.glob("migrations/0001*.sql"))[0]
     for path in (folder / "lab.sqlite", tmp_path / "elsewhere.sqlite"):
         with sqlite3.connect(path) as db:
             db.executescript(first.read_text() + "PRAGMA user_version = 1;")
@@ -73,16 +65,16 @@ def test_our_results_are_brought_to_the_newest_schema(results):
 
 def test_without_lab_db_what_lies_beside_the_results_is_ours_too(results, monkeypatch, tmp_path):
     monkeypatch.delenv("LAB_DB")
-    monkeypatch.setattr(viewer_database.paths, "ROOT", tmp_path)
+    monkeypatch.setattr(database.paths, "ROOT", tmp_path)
     beside = results.with_name("other.sqlite")
     beside.touch()
-    assert [viewer_database.is_own(path) for path in (results, beside, tmp_path / "elsewhere.sqlite")] == [
+    assert [database.is_own(path) for path in (results, beside, tmp_path / "elsewhere.sqlite")] == [
         True,
         True,
         False,
     ]
     monkeypatch.setenv("LAB_DB", str(results))
-    assert [viewer_database.is_own(path) for path in (results, beside)] == [True, False]
+    assert [database.is_own(path) for path in (results, beside)] == [True, False]
 
 
 def test_a_file_elsewhere_is_only_looked_at(results, tmp_path):
@@ -107,17 +99,17 @@ def builder(monkeypatch):
         (made / "resources").mkdir(parents=True)
         (made / "resources" / "default_app.asar").touch()
         (made / "resources" / "app.asar").touch()
-        (made / viewer_package.PROGRAM).write_text(" ".join(arguments[-2:]))
+        (made / package.PROGRAM).write_text(" ".join(arguments[-2:]))
 
-    monkeypatch.setattr(viewer_modules, "run_node", run)
-    monkeypatch.setattr(viewer_modules, "npm", lambda: "npm-cli.js")
+    monkeypatch.setattr(modules, "run_node", run)
+    monkeypatch.setattr(modules, "npm", lambda: "npm-cli.js")
     return Runtime("fallback", "22.3.25", Path("/cache/electron/22.3.25"))
 
 
 def test_a_package_is_our_app_in_that_runtime_and_replaces_an_older_one(builder, tmp_path):
     out = tmp_path / "new" / "viewer"
     for _ in range(2):
-        program = viewer_package.package(out, builder)
+        program = package.package(out, builder)
     assert (
         program.read_text()
         == "--config.electronDist=/cache/electron/22.3.25 --config.electronVersion=22.3.25"
@@ -133,20 +125,20 @@ def test_a_package_is_our_app_in_that_runtime_and_replaces_an_older_one(builder,
 def test_a_folder_of_something_else_is_not_replaced(builder, tmp_path):
     (tmp_path / "letters").touch()
     with pytest.raises(UserError) as error:
-        viewer_package.package(tmp_path, builder)
+        package.package(tmp_path, builder)
     assert error.value.where == f"OUT={tmp_path}"
     assert (tmp_path / "letters").exists()
 
 
 def test_a_package_that_failed_leaves_the_older_one(builder, tmp_path, monkeypatch):
-    viewer_package.package(tmp_path / "viewer", builder)
+    package.package(tmp_path / "viewer", builder)
 
     def fail(arguments, *, environment):
         raise subprocess.CalledProcessError(1, arguments)
 
-    monkeypatch.setattr(viewer_modules, "run_node", fail)
+    monkeypatch.setattr(modules, "run_node", fail)
     with pytest.raises(UserError, match="electron-builder: must succeed"):
-        viewer_package.package(tmp_path / "viewer", builder)
+        package.package(tmp_path / "viewer", builder)
     assert [path.name for path in tmp_path.iterdir()] == ["viewer"]
     assert (tmp_path / "viewer" / "overlaylab-viewer").is_file()
 
@@ -155,21 +147,18 @@ def test_a_package_that_failed_leaves_the_older_one(builder, tmp_path, monkeypat
 def machine(own_cache, monkeypatch):
     """A machine with apt, whose missing packages machine holds, and no screen."""
     missing: list[str] = []
-    monkeypatch.setattr(host_packages, "missing", lambda groups, alone: missing)
-    monkeypatch.setattr(host_packages, "uses_apt", lambda: True)
-    monkeypatch.setattr(viewer_fallback, "fits", lambda: True)
+    monkeypatch.setattr(packages, "missing", lambda groups, alone: missing)
+    monkeypatch.setattr(packages, "uses_apt", lambda: True)
+    monkeypatch.setattr(fallback, "fits", lambda: True)
     monkeypatch.setattr(viewer_user, "viewing", lambda: OWN)
-    monkeypatch.setattr(viewer_start, "sandbox_problem", lambda user, folder: None)
+    monkeypatch.setattr(start, "sandbox_problem", lambda user, folder: None)
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     return missing
 
 
 def told() -> dict[str, tuple[str, str]]:
-    return {
-        check.name.removeprefix("viewer: "): (check.state, check.found)
-        for check in viewer_checks.all_checks()
-    }
+    return {check.name.removeprefix("viewer: "): (check.state, check.found) for check in checks.all_checks()}
 
 
 def test_before_the_first_start_doctor_says_what_that_will_do(machine):
@@ -212,7 +201,7 @@ def test_doctor_tells_of_a_failed_download(machine, own_cache, monkeypatch):
 
 
 def test_a_system_that_forbids_the_sandbox_is_a_drawback_with_a_way_out(machine, monkeypatch):
-    monkeypatch.setattr(viewer_start, "sandbox_problem", lambda user, folder: "no user namespaces")
-    (check,) = [check for check in viewer_checks.all_checks() if check.name == "viewer: sandbox"]
+    monkeypatch.setattr(start, "sandbox_problem", lambda user, folder: "no user namespaces")
+    (check,) = [check for check in checks.all_checks() if check.name == "viewer: sandbox"]
     assert (check.state, check.found) == ("warning", "no user namespaces")
     assert check.advice.startswith("the viewer cannot start. Give the sandbox its helper")

@@ -9,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import viewer_fallback, viewer_modules, viewer_runtime
-from overlaylab.errors import UserError
-from overlaylab.viewer_runtime import DownloadError
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import fallback, modules
+from overlaylab.desktop import runtime as viewer_runtime
+from overlaylab.desktop.runtime import DownloadError
 
 
 def names(folder: Path) -> list[str]:
@@ -21,8 +22,8 @@ def names(folder: Path) -> list[str]:
 @pytest.fixture
 def electron(own_cache, monkeypatch) -> Path:
     """The folder of the runtimes, on a machine that has the viewer's modules."""
-    monkeypatch.setattr(viewer_modules, "ensure_modules", lambda: None)
-    monkeypatch.setattr(viewer_fallback, "fits", lambda: True)
+    monkeypatch.setattr(modules, "ensure_modules", lambda: None)
+    monkeypatch.setattr(fallback, "fits", lambda: True)
     return own_cache / "electron"
 
 
@@ -43,7 +44,7 @@ def made(electron, monkeypatch) -> list[str]:
         (folder / "electron").touch()
 
     monkeypatch.setattr(viewer_runtime, "download_current", download)
-    monkeypatch.setattr(viewer_fallback, "make", fall_back)
+    monkeypatch.setattr(fallback, "make", fall_back)
     return log
 
 
@@ -114,7 +115,7 @@ def test_an_unknown_kind_is_a_mistake(made):
 
 
 def test_another_processor_has_no_fallback(made, monkeypatch):
-    monkeypatch.setattr(viewer_fallback, "fits", lambda: False)
+    monkeypatch.setattr(fallback, "fits", lambda: False)
     made.append("offline")
     with pytest.raises(UserError) as error:
         viewer_runtime.ensure()
@@ -126,7 +127,7 @@ def test_interrupted_nothing_half_made_is_left(electron, made, monkeypatch):
         (folder / "electron").touch()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(viewer_fallback, "make", interrupted)
+    monkeypatch.setattr(fallback, "make", interrupted)
     with pytest.raises(KeyboardInterrupt):
         viewer_runtime.ensure("fallback")
     assert names(electron) == []
@@ -152,7 +153,7 @@ def installer(electron, monkeypatch, tmp_path):
         node = tmp_path / "node"
         node.write_text(f"#!/bin/sh\npackage=$(dirname $1)\n{text}\n")
         node.chmod(0o755)
-        monkeypatch.setattr(viewer_modules, "node", lambda: str(node))
+        monkeypatch.setattr(modules, "node", lambda: str(node))
         return work
 
     return use

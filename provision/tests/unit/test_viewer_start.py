@@ -7,19 +7,15 @@ from pathlib import Path
 import pytest
 from lab_commands import lab
 
-from overlaylab import (
-    host_access,
-    host_packages,
-    host_userns,
-    paths,
-    viewer_modules,
-    viewer_runtime,
-    viewer_start,
-    viewer_user,
-)
-from overlaylab.errors import UserError
-from overlaylab.viewer_runtime import Runtime
-from overlaylab.viewer_user import User
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import modules, start
+from overlaylab.desktop import runtime as viewer_runtime
+from overlaylab.desktop import user as viewer_user
+from overlaylab.desktop.runtime import Runtime
+from overlaylab.desktop.user import User
+from overlaylab.machine import access, userns
+from overlaylab.machine import packages as host_packages
 
 OWN = User(os.getuid(), os.getgid(), "operator")
 
@@ -35,7 +31,7 @@ OWN = User(os.getuid(), os.getgid(), "operator")
     ],
 )
 def test_without_a_screen_it_is_said_why(variables, problem):
-    assert viewer_start.display_problem(variables) == problem
+    assert start.display_problem(variables) == problem
 
 
 def test_a_server_that_answers_will_do():
@@ -45,12 +41,12 @@ def test_a_server_that_answers_will_do():
         number = server.getsockname()[1] - 6000
         if number < 0:
             pytest.skip("a port below those of X")
-        assert viewer_start.display_problem({"DISPLAY": f"127.0.0.1:{number}"}) is None
+        assert start.display_problem({"DISPLAY": f"127.0.0.1:{number}"}) is None
 
 
 def test_no_screen_is_a_mistake_that_names_the_report():
     with pytest.raises(UserError) as error:
-        viewer_start.check_display({})
+        start.check_display({})
     assert "./task results:report" in error.value.fix
 
 
@@ -62,8 +58,8 @@ def no_database(file):
 def namespaces(monkeypatch, tmp_path):
     """namespaces(words) makes that what unshare fails with; "" lets it pass. Sysctls are as namespaces.sysctls says."""
     sysctls: dict[str, str] = {}
-    monkeypatch.setattr(host_userns, "settings", lambda: sysctls)
-    monkeypatch.setattr(host_userns, "PROFILES", tmp_path / "apparmor.d")
+    monkeypatch.setattr(userns, "settings", lambda: sysctls)
+    monkeypatch.setattr(userns, "PROFILES", tmp_path / "apparmor.d")
 
     def use(words: str) -> Path:
         unshare = tmp_path / "unshare"
@@ -77,14 +73,14 @@ def namespaces(monkeypatch, tmp_path):
 
 
 def test_user_namespaces_are_enough_for_the_sandbox(namespaces):
-    assert viewer_start.sandbox_problem(OWN, namespaces("")) is None
+    assert start.sandbox_problem(OWN, namespaces("")) is None
 
 
 def test_without_them_the_setting_is_named_and_what_to_do(namespaces):
     folder = namespaces("unshare: unshare failed: Operation not permitted")
     namespaces.sysctls["kernel.unprivileged_userns_clone"] = "0"
     with pytest.raises(UserError) as error:
-        viewer_start.check_sandbox(OWN, Runtime("current", "1", folder))
+        start.check_sandbox(OWN, Runtime("current", "1", folder))
     assert error.value.seen == (
         "operator may not make user namespaces: kernel.unprivileged_userns_clone is 0"
     )
@@ -110,21 +106,21 @@ def test_where_apparmor_decides_the_program_itself_is_asked_for_its_profile(name
     (folder / "electron").write_text(f'#!/bin/sh\n[ "$ELECTRON_RUN_AS_NODE$1" = 1-p ] && printf "{label}"\n')
     (folder / "electron").chmod(0o755)
     problem = "operator may not make user namespaces: kernel.apparmor_restrict_unprivileged_userns is 1"
-    assert viewer_start.sandbox_problem(OWN, folder) == (None if allowed else problem)
+    assert start.sandbox_problem(OWN, folder) == (None if allowed else problem)
 
 
 def test_before_electron_is_there_its_profile_is_looked_for(namespaces):
     folder = namespaces("")
     namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
-    assert "apparmor_restrict" in viewer_start.sandbox_problem(OWN, folder)
+    assert "apparmor_restrict" in start.sandbox_problem(OWN, folder)
     (folder / "apparmor.d").mkdir()
     (folder / "apparmor.d/overlaylab-electron").touch()
-    assert viewer_start.sandbox_problem(OWN, folder) is None
+    assert start.sandbox_problem(OWN, folder) is None
 
 
 def test_apparmors_refusal_takes_a_profile_for_electron_alone(namespaces, monkeypatch):
     namespaces.sysctls["kernel.apparmor_restrict_unprivileged_userns"] = "1"
-    advice = viewer_start.sandbox_advice(Path("/var/tmp/overlaylab-mona/electron/38.1.0"))
+    advice = start.sandbox_advice(Path("/var/tmp/overlaylab-mona/electron/38.1.0"))
     assert (
         """'profile overlaylab-electron "/var/tmp/overlaylab-mona/electron/*/electron" flags=(unconfined) {'"""
         in advice
@@ -134,15 +130,15 @@ def test_apparmors_refusal_takes_a_profile_for_electron_alone(namespaces, monkey
 
 def test_without_a_setting_the_systems_own_words_are_told(namespaces):
     folder = namespaces("unshare: unshare failed: No space left on device")
-    assert viewer_start.sandbox_problem(OWN, folder) == (
+    assert start.sandbox_problem(OWN, folder) == (
         "operator may not make user namespaces: unshare: unshare failed: No space left on device"
     )
 
 
 def test_the_helper_is_enough_too(namespaces, monkeypatch):
     folder = namespaces("refused")
-    monkeypatch.setattr(viewer_start.Path, "stat", lambda path: os.stat_result((0o104755, *[0] * 9)))
-    assert viewer_start.sandbox_problem(OWN, folder) is None
+    monkeypatch.setattr(start.Path, "stat", lambda path: os.stat_result((0o104755, *[0] * 9)))
+    assert start.sandbox_problem(OWN, folder) is None
 
 
 class Started(Exception):
@@ -165,13 +161,13 @@ def machine(own_cache, monkeypatch, tmp_path):
     runtime = Runtime("current", "45", tmp_path / "electron" / "45")
     monkeypatch.setattr(host_packages, "missing", lambda groups, alone: [*missing])
     monkeypatch.setattr(host_packages, "install", install)
-    monkeypatch.setattr(viewer_modules, "ensure_modules", lambda: log.append("modules"))
+    monkeypatch.setattr(modules, "ensure_modules", lambda: log.append("modules"))
     monkeypatch.setattr(viewer_runtime, "ensure", lambda kind: log.append(("runtime", kind)) or runtime)
-    monkeypatch.setattr(viewer_modules, "ensure_build", lambda: log.append("build"))
-    monkeypatch.setattr(viewer_start, "sandbox_problem", lambda user, folder: None)
+    monkeypatch.setattr(modules, "ensure_build", lambda: log.append("build"))
+    monkeypatch.setattr(start, "sandbox_problem", lambda user, folder: None)
     monkeypatch.setattr(viewer_user, "viewing", lambda: OWN)
     monkeypatch.setattr(os, "execvpe", execute)
-    monkeypatch.setattr(host_access, "prepare_cache", lambda: own_cache.mkdir(exist_ok=True))
+    monkeypatch.setattr(access, "prepare_cache", lambda: own_cache.mkdir(exist_ok=True))
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
     monkeypatch.setenv("LAB_DB", str(tmp_path / "results" / "lab.sqlite"))
@@ -182,7 +178,7 @@ def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
     file = tmp_path / "some.sqlite"
     file.touch()
     with pytest.raises(Started) as started:
-        viewer_start.view(file, "current", lambda shown: machine.append(("database", shown)))
+        start.view(file, "current", lambda shown: machine.append(("database", shown)))
     assert machine == [
         ("install", ["libgtk-3-0"]),
         "modules",
@@ -224,7 +220,7 @@ def test_what_a_screen_and_a_browser_take_comes_in_the_same_installation(
 
 def test_before_there_are_results_the_window_opens_empty(machine):
     with pytest.raises(Started) as started:
-        viewer_start.view(None, None, no_database)
+        start.view(None, None, no_database)
     assert started.value.args[0][-2] == "--ozone-platform=wayland"
     assert machine[-1] == "build"
 
@@ -233,7 +229,7 @@ def test_by_default_the_results_are_shown(machine, tmp_path):
     (tmp_path / "results").mkdir()
     (tmp_path / "results" / "lab.sqlite").touch()
     with pytest.raises(Started) as started:
-        viewer_start.view(None, None, no_database)
+        start.view(None, None, no_database)
     assert started.value.args[0][-1] == str(tmp_path / "results" / "lab.sqlite")
 
 
@@ -241,13 +237,13 @@ def test_this_labs_own_files_are_those_of_its_results_or_the_one_that_is_named(m
     monkeypatch.delenv("LAB_DB")
     monkeypatch.setattr(paths, "database", lambda: paths.ROOT / "results" / "lab.sqlite")
     with pytest.raises(Started) as started:
-        viewer_start.view(paths.ROOT / "README.md", None, no_database)
+        start.view(paths.ROOT / "README.md", None, no_database)
     assert started.value.args[0][-2] == f"--home={paths.ROOT / 'results'}"
 
 
 def test_a_file_that_is_not_there_is_said_before_anything_is_made(machine, tmp_path):
     with pytest.raises(UserError) as error:
-        viewer_start.view(tmp_path / "absent.sqlite", None, no_database)
+        start.view(tmp_path / "absent.sqlite", None, no_database)
     assert error.value.where == f"{tmp_path}/absent.sqlite"
     assert machine == []
 
@@ -258,7 +254,7 @@ def as_root(machine, monkeypatch, own_cache):
     monkeypatch.setattr(
         viewer_user, "viewing", lambda: User(os.getuid(), os.getgid(), "user 65529", ("env",))
     )
-    monkeypatch.setattr(viewer_start, "display_problem", lambda environment: None)
+    monkeypatch.setattr(start, "display_problem", lambda environment: None)
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setenv("XAUTHORITY", "/nowhere")
     monkeypatch.setenv("ROOTS_SECRET", "1")
@@ -269,7 +265,7 @@ def test_for_root_another_user_starts_it_in_a_home_of_its_own(as_root, capsys, t
     file = tmp_path / "some.sqlite"
     file.write_text("x")
     with pytest.raises(Started) as started:
-        viewer_start.view(file, None, no_database)
+        start.view(file, None, no_database)
     argv, environment = started.value.args
     assert argv[0] == "env"
     assert argv[2:] == [
@@ -287,5 +283,5 @@ def test_a_file_that_this_user_cannot_read_is_said(as_root, monkeypatch, tmp_pat
     (tmp_path / "some.sqlite").touch()
     monkeypatch.setattr(viewer_user, "may_read", lambda user, file: False)
     with pytest.raises(UserError) as error:
-        viewer_start.view(tmp_path / "some.sqlite", None, no_database)
+        start.view(tmp_path / "some.sqlite", None, no_database)
     assert error.value.rule == "must be readable by user 65529"

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from overlaylab import viewer_user
-from overlaylab.errors import UserError
-from overlaylab.viewer_user import STRANGER, User
+from overlaylab.core.errors import UserError
+from overlaylab.desktop import user as viewer_user
+from overlaylab.desktop.user import STRANGER, User
 
 OWN = User(os.getuid(), os.getgid(), "operator")
 

@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from overlaylab import boxes, image, virtualbox_box
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.image import boxes, node_image, virtualbox_box
 
 CAPACITY = 64 * 2**20
 OVF = "{http://schemas.dmtf.org/ovf/envelope/1}"
@@ -39,7 +39,7 @@ def disk(tmp_path: Path) -> Path:
 @pytest.fixture
 def image_folder(monkeypatch, own_cache) -> Path:
     """Where the image of these tests lies."""
-    monkeypatch.setattr(image, "image_key", lambda system="debian": "0123456789abcdef")
+    monkeypatch.setattr(node_image, "image_key", lambda system="debian": "0123456789abcdef")
     folder = own_cache / "images" / "debian-0123456789ab"
     folder.mkdir(parents=True)
     return folder
@@ -116,7 +116,7 @@ def check_machine(envelope: ElementTree.Element, folder: Path) -> None:
 
 
 def test_the_initramfs_loads_the_drivers_of_the_boxs_controller() -> None:
-    initramfs = (image.PACKER / "systems" / "debian.initramfs.sh").read_text()
+    initramfs = (node_image.PACKER / "systems" / "debian.initramfs.sh").read_text()
     modules = next(line for line in initramfs.splitlines() if line.startswith("INCLUDE_MODULES="))
     assert {"virtio_pci", "virtio_scsi", "sd_mod", "ext4"} <= set(modules.split('"')[1].split())
 

@@ -10,12 +10,16 @@ from lab_builders import inventory
 from lab_fakes import FakeNodes
 from lab_virtualbox import NODES, FakeVagrant, Hypervisor, install
 
-from overlaylab import ansible, cluster, cpu, host, image, overlays, ssh, virtualbox_box
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import load_inventory, write_inventory
-from overlaylab.model import Variant
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Variant
+from overlaylab.image import node_image, virtualbox_box
+from overlaylab.machine import ready as host
+from overlaylab.nodes import ansible, ssh
 from overlaylab.providers import virtualbox
 from overlaylab.providers.virtualbox import VirtualBox
+from overlaylab.shaping import cpu
+from overlaylab.specs import cluster, overlays
+from overlaylab.specs.inventory import load_inventory, write_inventory
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
 
@@ -50,8 +54,8 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
     def build(image_key: str = "0123456789abcdef", **options) -> VirtualBox:
         monkeypatch.setattr(host, "accelerator", lambda: pytest.fail("KVM is not asked for"))
         monkeypatch.setattr(host, "preflight", lambda **_: None)
-        monkeypatch.setattr(image, "image_key", lambda system="debian": image_key)
-        monkeypatch.setattr(image, "build", lambda system: own_cache)
+        monkeypatch.setattr(node_image, "image_key", lambda system="debian": image_key)
+        monkeypatch.setattr(node_image, "build", lambda system: own_cache)
         monkeypatch.setattr(ssh, "pin", pin)
         monkeypatch.setattr(virtualbox_box, "build", lambda system: Path("/images/overlaylab-virtualbox.box"))
         provider = VirtualBox(cluster.load_cluster("pair"), lambda text: None, **options)

@@ -3,7 +3,7 @@
 import pytest
 from lab_virtualbox import NODES, Hypervisor, install
 
-from overlaylab.errors import NodeError, UserError
+from overlaylab.core.errors import NodeError, UserError
 from overlaylab.providers import vboxmanage
 
 

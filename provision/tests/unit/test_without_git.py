@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from lab_bundle import manifest
 
-from overlaylab import bundle_manifest
-from overlaylab.paths import ROOT
+from overlaylab.core.paths import ROOT
+from overlaylab.machine import bundle_manifest
 
 AWAY = shutil.ignore_patterns(".git", "node_modules", "bundle", "results", "__pycache__", "dist", "unit")
 

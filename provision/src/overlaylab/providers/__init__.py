@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from overlaylab.cpu import CpuHolder
-from overlaylab.inventory import Inventory
-from overlaylab.model import JSON, Variant
-from overlaylab.ssh import Nodes
+from overlaylab.core.model import JSON, Variant
+from overlaylab.nodes.ssh import Nodes
+from overlaylab.shaping.cpu import CpuHolder
+from overlaylab.specs.inventory import Inventory
 
 Say = Callable[[str], None]
 """Takes one line for the user about what goes on."""

@@ -13,15 +13,17 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from overlaylab import ansible, cpu, overlays, requirements, shaping_scripts
-from overlaylab.benchmarks import base as benchmarks
-from overlaylab.cpu import CpuHolder, InNode
-from overlaylab.errors import UserError
-from overlaylab.inventory import Inventory, load_inventory
-from overlaylab.model import JSON, Variant
-from overlaylab.progress import step
-from overlaylab.providers import Entered, Say
-from overlaylab.ssh import Node, Nodes
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON, Variant
+from overlaylab.core.progress import step
+from overlaylab.nodes import ansible
+from overlaylab.nodes.ssh import Node, Nodes
+from overlaylab.providers import Entered, Say, requirements
+from overlaylab.shaping import cpu, scripts
+from overlaylab.shaping.cpu import CpuHolder, InNode
+from overlaylab.specs import overlays
+from overlaylab.specs.inventory import Inventory, load_inventory
+from overlaylab.tools import base as benchmarks
 
 TIMER = "overlaylab-deadman"
 PATIENCE = 600
@@ -46,7 +48,7 @@ def clear_script(interface: str) -> str:
     """
     return f"""\
 ( {cpu.clear_script()}) ; of_cpu=$?
-( {shaping_scripts.clear_script(interface)}) && [ "$of_cpu" = 0 ]
+( {scripts.clear_script(interface)}) && [ "$of_cpu" = 0 ]
 """
 
 
@@ -167,7 +169,7 @@ class Hosts:
         await self.renew()
         if self.underlay_mtu:
             for node in self.nodes.values():
-                await node.sh(shaping_scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+                await node.sh(scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         self._unsure = variant
         with step(f"converge-{variant.overlay}-hosts", f"converging {variant}", 40):
             await self._playbook(variant, "converge")

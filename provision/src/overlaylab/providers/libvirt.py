@@ -6,16 +6,18 @@ import shutil
 from collections.abc import Sequence
 from ipaddress import IPv4Network
 
-from overlaylab import host, image, paths
-from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import UserError
-from overlaylab.inventory import load_inventory
-from overlaylab.model import JSON
-from overlaylab.progress import step
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
+from overlaylab.core.progress import step
+from overlaylab.image import node_image
+from overlaylab.image.vagrant import pool, pool_path
+from overlaylab.machine import ready
 from overlaylab.providers import Say, named, virsh
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
-from overlaylab.vagrant import pool, pool_path
+from overlaylab.specs.cluster import ClusterSpec
+from overlaylab.specs.inventory import load_inventory
 
 MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
 """As the Vagrantfile has it."""
@@ -71,9 +73,9 @@ class Libvirt(SnapshotVMs):
             system=system,
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
-            accelerator=host.accelerator(),
+            accelerator=ready.accelerator(),
             folder=named.folder(self.name, spec.name),
-            box=f"overlaylab/{system}-{image.image_key(system)[:12]}",
+            box=f"overlaylab/{system}-{node_image.image_key(system)[:12]}",
         )
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
 
@@ -134,7 +136,7 @@ class Libvirt(SnapshotVMs):
             for volume in self.vagrant.remove_other_boxes():
                 await virsh.delete_volume(pool(), volume)
         with step("box-add", f"adding the box of image {self.image[:12]}", 20):
-            await self.vagrant.add_box(image.box_path(self.system))
+            await self.vagrant.add_box(node_image.box_path(self.system))
         await virsh.make_network(MANAGEMENT, MANAGEMENT_ADDRESSES, dhcp=True)
         await virsh.make_network(self.networks[1], self.spec.underlay, mtu=9001)
 

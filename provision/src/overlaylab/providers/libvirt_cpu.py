@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from overlaylab.cpu import PERIOD, CpuState, InNode
-from overlaylab.errors import NodeError
+from overlaylab.core.errors import NodeError
+from overlaylab.nodes.ssh import Nodes
 from overlaylab.providers import virsh
-from overlaylab.ssh import Nodes
+from overlaylab.shaping.cpu import PERIOD, CpuState, InNode
 
 NO_LIMIT = -1
 

@@ -15,17 +15,20 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from overlaylab import host, image, lock, lxc_box, overlays, paths, ssh_keys
-from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import NodeError, UserError
-from overlaylab.inventory import Inventory, InventoryNode, write_inventory
-from overlaylab.model import JSON, Variant
-from overlaylab.progress import step
+from overlaylab.core import lock, paths
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import JSON, Variant
+from overlaylab.core.progress import step
+from overlaylab.image import lxc_box, node_image
+from overlaylab.image.vagrant import Vagrant, read_json
+from overlaylab.machine import ready, ssh_keys
+from overlaylab.nodes.ssh import Node
 from overlaylab.providers import Entered, Say, lxc_config, lxc_host
 from overlaylab.providers.lxc_cpu import LxcCpu
 from overlaylab.providers.noted import NotedNodes
-from overlaylab.ssh import Node
-from overlaylab.vagrant import Vagrant, read_json
+from overlaylab.specs import overlays
+from overlaylab.specs.cluster import ClusterSpec
+from overlaylab.specs.inventory import Inventory, InventoryNode, write_inventory
 
 PATIENCE = 20.0
 """Seconds that a node has to come back clean by itself before it is killed and started from outside."""
@@ -93,7 +96,7 @@ class Lxc(NotedNodes):
         self.role_arguments = role_arguments or {}
         self.cluster = spec.name
         self.system = system
-        self.image = image.image_key(system)
+        self.image = node_image.image_key(system)
         self.asked = (vcpus, quota)
         self.limits = {
             node.name: lxc_config.limits(index, vcpus or node.cpus, node.memory_mib, quota)
@@ -184,7 +187,7 @@ class Lxc(NotedNodes):
     async def _make(self) -> None:
         lxc_host.check_routes()
         box = lxc_box.build(self.system)
-        host.preflight(
+        ready.preflight(
             memory_mib=sum(node.memory_mib for node in self.spec.nodes),
             disk_bytes=ROOTFS_BYTES + len(self.containers) * NODE_DISK_BYTES,
         )

@@ -8,11 +8,11 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from overlaylab import cpu
-from overlaylab.cpu import CpuState, InNode
-from overlaylab.errors import UserError
+from overlaylab.core.errors import UserError
+from overlaylab.nodes.ssh import Nodes
 from overlaylab.providers import lxc_host
-from overlaylab.ssh import Nodes
+from overlaylab.shaping import cpu
+from overlaylab.shaping.cpu import CpuState, InNode
 
 
 class LxcCpu(InNode):

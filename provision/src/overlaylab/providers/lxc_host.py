@@ -12,11 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from overlaylab import host_packages, host_services, paths, routes
-from overlaylab.errors import UserError
-from overlaylab.host_modules import read_modules
-from overlaylab.host_root import end_as_root, run_as_root
-from overlaylab.progress import say
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.progress import say
+from overlaylab.image.vagrant import home, read_json
+from overlaylab.machine import packages, services
+from overlaylab.machine.modules import read_modules
+from overlaylab.machine.root import end_as_root, run_as_root
 from overlaylab.providers.lxc_config import (
     FIRST_NODE,
     LINK_PREFIX,
@@ -25,7 +27,7 @@ from overlaylab.providers.lxc_config import (
     MANAGEMENT_NETWORK,
     UNDERLAY_MTU,
 )
-from overlaylab.vagrant import home, read_json
+from overlaylab.specs import routes
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
 CGROUPS = Path("/sys/fs/cgroup")
@@ -266,7 +268,7 @@ def _record() -> Path:
 def loaded_modules() -> list[str]:
     """Modules that the lab loaded for containers in this boot and that are still there, in the order they came."""
     record = read_json(_record())
-    if record.get("boot_id") != host_services.boot_id():
+    if record.get("boot_id") != services.boot_id():
         return []
     return [name for name in record.get("modules", []) if is_loaded(name)]
 
@@ -285,7 +287,7 @@ def load_modules(names: Sequence[str]) -> dict[str, str]:
     absent = read_modules().absent(*names)
     if not absent:
         return {}
-    if host_packages.find_program("modprobe") is None:
+    if packages.find_program("modprobe") is None:
         return dict.fromkeys(absent, "this machine has no modprobe (package kmod)")
     printed = _root(
         "modules",
@@ -310,7 +312,7 @@ def remember_modules(came: Sequence[str]) -> None:
     if came:
         ours = list(dict.fromkeys([*loaded_modules(), *came]))
         _record().parent.mkdir(parents=True, exist_ok=True)
-        _record().write_text(json.dumps({"boot_id": host_services.boot_id(), "modules": ours}) + "\n")
+        _record().write_text(json.dumps({"boot_id": services.boot_id(), "modules": ours}) + "\n")
 
 
 def unload_modules() -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import importlib
 
-from overlaylab import cluster as clusters
-from overlaylab import host, paths
-from overlaylab.errors import UserError
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.machine import ready
 from overlaylab.providers import Provider, Say
+from overlaylab.specs import cluster as clusters
 
 _CLASSES = {"libvirt": "Libvirt", "virtualbox": "VirtualBox", "lxc": "Lxc"}
 NAMES = tuple(_CLASSES)
@@ -22,7 +23,7 @@ def make(name: str, cluster: str, say: Say, **how) -> Provider:
     """
     check(name)
     spec = clusters.load_cluster(cluster)
-    host.ensure(name)
+    ready.ensure(name)
     return _class(name)(spec, say, **how)
 
 

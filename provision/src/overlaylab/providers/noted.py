@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from overlaylab import ansible, overlays, shaping_scripts
-from overlaylab.cpu import CpuHolder, InNode
-from overlaylab.inventory import Inventory, load_inventory
-from overlaylab.model import JSON, Variant
-from overlaylab.ssh import Nodes
+from overlaylab.core.model import JSON, Variant
+from overlaylab.nodes import ansible
+from overlaylab.nodes.ssh import Nodes
+from overlaylab.shaping import scripts
+from overlaylab.shaping.cpu import CpuHolder, InNode
+from overlaylab.specs import overlays
+from overlaylab.specs.inventory import Inventory, load_inventory
 
 
 class NotedNodes:
@@ -54,7 +56,7 @@ class NotedNodes:
         """Let Ansible bring clean nodes, or a relative's, to the variant; the MTU first, which daemons look at."""
         if self.underlay_mtu:
             for node in self.nodes.values():
-                await node.sh(shaping_scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
+                await node.sh(scripts.mtu_script(node.spec.underlay_interface, self.underlay_mtu))
         await asyncio.to_thread(
             ansible.run_playbook,
             self.folder / "inventory.yml",

@@ -13,15 +13,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from overlaylab import host, image, overlays, paths, ssh, ssh_keys
-from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import NodeError
-from overlaylab.inventory import Inventory, write_inventory
-from overlaylab.model import JSON, Variant
-from overlaylab.progress import step
+from overlaylab.core import paths
+from overlaylab.core.errors import NodeError
+from overlaylab.core.model import JSON, Variant
+from overlaylab.core.progress import step
+from overlaylab.image import node_image
+from overlaylab.image.vagrant import Vagrant, read_json
+from overlaylab.machine import ready, ssh_keys
+from overlaylab.nodes import ssh
 from overlaylab.providers import Entered, Say
 from overlaylab.providers.noted import NotedNodes
-from overlaylab.vagrant import Vagrant, read_json
+from overlaylab.specs import overlays
+from overlaylab.specs.cluster import ClusterSpec
+from overlaylab.specs.inventory import Inventory, write_inventory
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 BOOT_SECONDS = 240
@@ -69,7 +73,7 @@ class SnapshotVMs(NotedNodes, ABC):
         self.cluster = spec.name
         self.system = system
         self.accelerator = accelerator
-        self.image = image.image_key(system)
+        self.image = node_image.image_key(system)
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
         key = ssh_keys.ensure()
         # The public key too: nodes let in the one that they were made with.
@@ -205,10 +209,10 @@ class SnapshotVMs(NotedNodes, ABC):
         await self._make()
 
     async def _make(self) -> None:
-        image.build(self.system)
+        node_image.build(self.system)
         # Per node: its changes plus a snapshot of its memory for each mode.
         needed = sum(node.memory_mib for node in self.spec.nodes)
-        host.preflight(memory_mib=needed + 512, disk_bytes=len(self.machines) * 4 * 2**30)
+        ready.preflight(memory_mib=needed + 512, disk_bytes=len(self.machines) * 4 * 2**30)
         await self.before_vagrant()
         names = ", ".join(node.name for node in self.spec.nodes)
         estimate = 60 if self.accelerator == "kvm" else 120

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from overlaylab.errors import NodeError, UserError
+from overlaylab.core.errors import NodeError, UserError
 
 PROGRAM = "VBoxManage"
 OLDEST = (6, 1)

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable
 from ipaddress import IPv4Network
 
-from overlaylab.errors import NodeError
+from overlaylab.core.errors import NodeError
 
 URI = "qemu:///system"
 

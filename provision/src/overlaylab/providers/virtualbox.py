@@ -9,13 +9,14 @@ import asyncio
 import shutil
 from collections.abc import Sequence
 
-from overlaylab import paths, virtualbox_box
-from overlaylab.cluster import ClusterSpec
-from overlaylab.errors import UserError
-from overlaylab.model import JSON
-from overlaylab.progress import step
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
+from overlaylab.core.progress import step
+from overlaylab.image import virtualbox_box
 from overlaylab.providers import Say, named, vboxmanage
 from overlaylab.providers.snapshots import SnapshotVMs
+from overlaylab.specs.cluster import ClusterSpec
 
 
 def _made_here(cluster: str) -> dict[str, str]:

@@ -1,0 +1,3 @@
+"""The lab measured: profiles proven, ratios held against publications, tiers taken from real hosts, scale, parsers.
+
+Not here: benchmarks of overlays, which are tools."""

@@ -1,0 +1,139 @@
+"""``bench fidelity``: measure what is missing of the published pairs, and judge each by the intervals."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from overlaylab.bench import fidelity_lab, fidelity_table
+from overlaylab.cli.commands.measure import accelerator_for, carry_out
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.progress import PlainConsole, output, readable, say
+from overlaylab.run import experiment
+from overlaylab.specs.profile import Profile
+from overlaylab.stats.inference import MEDIAN_TAKES
+from overlaylab.store.store import Store
+
+Known = Mapping[fidelity_lab.Tier, list[Profile]]
+
+
+@click.command("fidelity")
+@click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
+@click.option(
+    "--blocks",
+    envvar="BLOCKS",
+    type=int,
+    default=MEDIAN_TAKES,
+    show_default=True,
+    help="Repetitions of the whole.",
+)
+@click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
+@click.option(
+    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
+)
+@click.option("--provider", envvar="PROVIDER", help="What the nodes are (default: what fits this machine).")
+@click.option(
+    "--measure",
+    envvar="MEASURE",
+    type=click.Choice(["yes", "no"]),
+    default="yes",
+    show_default=True,
+    help="no: judge what the database holds already.",
+)
+@click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="List what would be measured; start nothing.")
+def command(profiles: str | None, measure: str, dry_run: bool, **how) -> None:
+    """The lab's ratios beside the published ones, with a verdict by their intervals.
+
+    What the database does not hold of the tiers as they are described now is measured first.
+    """
+    known = fidelity_lab.tiers()
+    trouble: list[str] = []
+    if measure == "yes" or dry_run:
+        todo, trouble = _todo(profiles, known, how)
+        if dry_run:
+            _list(todo, trouble)
+            return
+        trouble += _carry_out(todo)
+    with _database() as store:
+        found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
+        lines = fidelity_lab.lines(store, found, known)
+    fidelity_table.show(lines, fidelity_lab.left_out(found, known), output(PlainConsole))
+    for line in trouble:
+        click.echo(line)
+    if trouble:
+        sys.exit(1)  # click's own Exit does not reach the shell from here
+
+
+@contextlib.contextmanager
+def _database() -> Iterator[Store]:
+    """The results database; where there is none yet, an empty one for as long as it is read."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = paths.database()
+        with Store.open(path if path.exists() else Path(folder) / "empty.sqlite") as store:
+            yield store
+
+
+def _todo(profiles: str | None, known: Known, how: dict) -> tuple[list[experiment.Request], list[str]]:
+    """What has to be measured, checked before anything starts; and what this lab refuses to, in words."""
+    asked, refused = [], []
+    with _database() as store:
+        found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
+        measured = fidelity_lab.Runs(store)
+        runs = fidelity_lab.wanted(found, known)
+        for run in runs:
+            try:
+                here = accelerator_for([_request(run, how)])
+                lacking = []
+                for pair in run.pairs:
+                    one = measured.of(pair, known[fidelity_lab.tier_of(pair)]).get(here)
+                    if one is None or not one.suffices(how["blocks"]):
+                        lacking.append(pair)
+                if lacking:
+                    asked.append(_request(replace(run, pairs=tuple(lacking)), how))
+            except UserError as wrong:
+                if len(runs) == len(refused) + 1:  # none can be measured: what was typed is wrong
+                    raise
+                refused.append(f"{run.profile}: {wrong}")
+    return asked, refused
+
+
+def _request(run: fidelity_lab.Wanted, how: dict) -> experiment.Request:
+    return experiment.request(
+        run.overlay, modes=run.modes, arguments=run.arguments, profile_name=run.profile, **how
+    )
+
+
+def _list(todo: list[experiment.Request], refused: list[str]) -> None:
+    total = 0.0
+    for asked in todo:
+        trials = experiment.plan(asked, experiment.planning_inventory(asked))
+        seconds = experiment.estimate(asked, trials, accelerator_for([asked])).seconds
+        total += seconds
+        click.echo(f"{experiment.command_line(asked)}\n   {len(trials)} trials, about {readable(seconds)}")
+    for line in refused:
+        click.echo(f"cannot be measured here: {line}")
+    if todo:
+        runs = "1 run" if len(todo) == 1 else f"{len(todo)} runs"
+        click.echo(f"{runs}, about {readable(total)} with nodes up and converged")
+    else:
+        click.echo("nothing to measure: MEASURE=no judges what the database holds")
+
+
+def _carry_out(todo: list[experiment.Request]) -> list[str]:
+    """One run after the other; what stopped one, in words, does not stop the next."""
+    trouble = []
+    for number, asked in enumerate(todo, start=1):
+        say(f"run {number} of {len(todo)}: {experiment.command_line(asked)}")
+        try:
+            carry_out(asked)
+        except UserError as wrong:
+            trouble.append(f"{asked.profile.name}: {wrong}")
+            say(trouble[-1])
+    return trouble

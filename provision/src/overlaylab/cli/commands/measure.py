@@ -1,0 +1,315 @@
+"""``measure OVERLAY``: bring up, converge, shape, measure, store, and print the table."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import click
+
+from overlaylab.core import lock, paths
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.progress import output, readable, say
+from overlaylab.image import daemons
+from overlaylab.machine import ready
+from overlaylab.providers import named
+from overlaylab.providers.shaped import on_nodes
+from overlaylab.report import blocks_told
+from overlaylab.results import tiers
+from overlaylab.run import experiment
+from overlaylab.run.design import PERCENT
+from overlaylab.run.plan import cells, is_fresh, pairs
+from overlaylab.run.runner import Clock, Runner, RunStopped
+from overlaylab.specs import overlays
+from overlaylab.store.store import Store
+
+Result = TypeVar("Result")
+RESUME = "What is finished is stored; ./task lab:resume carries on"
+
+
+@click.command()
+@click.argument("overlay")
+@click.option("--modes", envvar="MODES", help="Modes, comma-separated; default: the overlay's own choice.")
+@click.option("--overlays", "only", envvar="OVERLAYS", help="With `all`: these overlays, comma-separated.")
+@click.option(
+    "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
+)
+@click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
+@click.option(
+    "--profiles", envvar="PROFILES", help="Several tiers, comma-separated: a run each, and a table of all."
+)
+@click.option("--cluster", envvar="CLUSTER", help="Cluster of VMs (default: the suite's, else pair).")
+@click.option(
+    "--provider",
+    envvar="PROVIDER",
+    help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: what fits here.",
+)
+@click.option("--inventory", envvar="INVENTORY", help="Measure on these SSH hosts instead of VMs.")
+@click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
+@click.option("--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's).")
+@click.option(
+    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
+)
+@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
+@click.option("--fresh", envvar="FRESH", type=int,
+              help="Boot the nodes for every so many-th block, 0 for none (default: the suite's).")  # fmt: skip
+@click.option("--margin", envvar="MARGIN", type=PERCENT,
+              help="What counts as the same, such as 2% (the default); settled before the run.")  # fmt: skip
+@click.option("--precision", envvar="PRECISION", type=PERCENT,
+              help="Measure until every ratio is known to ± this much, such as 2%, or BLOCKS are done.")  # fmt: skip
+@click.option(
+    "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
+)
+def command(overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed) -> None:
+    """Measure OVERLAY in its modes against the host network of the same nodes; `all`: every one in every mode.
+
+    Every block holds the host and every mode once, in random order. The table shows the ratio to the
+    host of the same block, so that drift of the machine does not look like a difference.
+    """
+    if profiles:
+        if profile:
+            raise UserError(
+                "PROFILES", "cannot be combined with PROFILE: it names all tiers",
+                seen=f"PROFILES={profiles} and PROFILE={profile}", fix="Leave one of the two out",
+            )  # fmt: skip
+        group = tiers.requests(profiles, overlay, **typed)
+        if dry_run:
+            print_plan(*group)
+        else:
+            carry_out_group([(asked, None) for asked in group])
+        return
+    asked = experiment.request(overlay, profile_name=profile, **typed)
+    if dry_run:
+        print_plan(asked)
+        return
+    carry_out(asked)
+
+
+def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
+    """Trials, order, and what they will take; others: the further tiers, which have the same plan."""
+    out = output(soft_wrap=True)
+    every = (asked, *others)
+    trials = experiment.plan(asked, experiment.planning_inventory(asked))
+    accelerator = accelerator_for(every)
+    needs = [experiment.estimate(one, trials, accelerator) for one in every]
+    out.print(f"{experiment.command_line(asked)}", markup=False)
+    each = " on each tier" if others else ""
+    out.print(
+        f"{len(trials)} trials in {asked.blocks} block{'' if asked.blocks == 1 else 's'}{each}, seed {asked.seed}, accelerator {accelerator}"
+    )
+    for cell in cells([(n, t) for n, t in enumerate(trials)]):
+        first = cell[0][1]
+        booted = " (nodes booted for it)" if is_fresh(first.block, asked.fresh) else ""
+        out.print(f"  block {first.block}: {first.variant}{booted}: {_in_words(cell)}")
+    if others:
+        for number, (one, need) in enumerate(zip(every, needs, strict=True), 1):
+            tier = f"{number}. {one.profile.name}: {one.profile.description}"
+            out.print(f"  tier {tier}: about {readable(need.seconds)}", markup=False)
+    for line in _left_out(asked):
+        out.print(line, markup=False)
+    for line in blocks_told.lines(every, accelerator):
+        out.print(line, markup=False)
+    total = f", {len(every)} tiers together" if others else ""
+    seconds = sum(need.seconds for need in needs)
+    out.print(f"time: about {readable(seconds)} with nodes up and converged{total}")
+    if not asked.inventory:
+        new = "the first time, image and nodes take some 5 minutes more"
+        # Each underlay MTU has snapshots of its own.
+        disk = needs[0].disk * len({one.profile.mtu for one in every})
+        out.print(
+            f"memory: {needs[0].memory / 2**30:.1f} GiB for nodes; disk: about {disk / 1e9:.1f} GB; {new}"
+        )
+
+
+def _left_out(asked: experiment.Request) -> list[str]:
+    return [f"left out: {variant}: {why}" for variant, why in asked.left_out.items()]
+
+
+def _in_words(cell: list) -> str:
+    """A cell's benchmarks, with the nodes where there are several pairs of them."""
+    between = pairs(cell)
+    told = []
+    for (client, server), trials in between:
+        where = "" if len(between) == 1 else f"{client} to {server} "
+        told.append(where + ", ".join(trial.benchmark for _, trial in trials))
+    return "; ".join(told)
+
+
+def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None):
+    """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
+    how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
+    if asked.inventory:
+        from overlaylab.providers.hosts import Hosts
+
+        ready.ensure("hosts")
+        _begin_builds(asked)
+        return Hosts(asked.inventory, say, **how)
+    from overlaylab.providers import choice, lxc_host
+
+    name, _ = chosen or choose_provider([asked])
+    _begin_builds(asked)
+    if name == "lxc":
+        # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
+        lxc_host.remember_modules(choice.load(asked.variants, asked.profile))
+        how |= {"vcpus": asked.profile.vcpus, "quota": asked.profile.quota}
+    return named.make(name, asked.cluster, say, **how)
+
+
+def _begin_builds(asked: experiment.Request) -> None:
+    """Compile what the nodes will run while the image and the nodes are made, which do not need it yet."""
+    daemons.begin(recipe for variant in asked.variants for recipe in overlays.recipes(variant.overlay))
+
+
+def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
+    """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
+    ready.ensure(asked[0].provider or "libvirt")
+    chosen = tiers.choose_provider(asked)
+    say(chosen[1])
+    return chosen
+
+
+def accelerator_for(asked: Sequence[experiment.Request]) -> str:
+    """How the nodes' CPUs would run."""
+    if asked[0].inventory:
+        return "bare"
+    name, _ = tiers.choose_provider(asked)
+    return "shared-kernel" if name == "lxc" else ready.accelerator()
+
+
+def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
+    """Run the request, or what is left of the stored run `resume`; returns where the time went."""
+    try:
+        return _carry_out(asked, resume, None)
+    except RunStopped as stopped:
+        raise UserError("run", f"stopped: {stopped}", fix=RESUME) from stopped
+
+
+def carry_out_group(todo: Sequence[tuple[experiment.Request, str | None]]) -> None:
+    """Run tier after tier, then print the table of all; (request, run to carry on or None) for each.
+
+    A tier whose run stops does not keep the others from being measured: it is told of at the end.
+    """
+    from overlaylab.report import grid_table
+
+    group = todo[0][0].group
+    assert group is not None
+    chosen = None if todo[0][0].inventory else choose_provider([asked for asked, _ in todo])
+    stopped = []
+    for number, (asked, resume) in enumerate(todo):
+        tier = asked.profile.name
+        say(f"tier {tier}, {number + 1} of {len(todo)}")
+        try:
+            _carry_out(asked, resume, chosen)
+        except RunStopped as why:
+            stopped.append(f"{tier}: {why}")
+            say(f"tier {tier} stopped: {why}")
+        except BaseException:
+            _say_what_is_left(group)
+            raise
+    with Store.open(paths.database()) as store:
+        out = output()
+        out.print()
+        grid_table.show(store, tiers.find_group(store, group), out)
+    if stopped:
+        raise UserError(f"group {group}", f"stopped: {'; '.join(stopped)}", fix=RESUME)
+
+
+def _say_what_is_left(group: str) -> None:
+    """After Ctrl-C and errors: nothing where no tier was begun, as then there is nothing to carry on."""
+    with Store.open(paths.database()) as store:
+        found = next((g for g in tiers.groups(store) if g.group == group), None)
+    if found and found.left:
+        names = ", ".join(name for name, _ in found.left)
+        say(f"not measured to the end: {names}; ./task lab:resume carries on with all of them")
+
+
+def _carry_out(asked: experiment.Request, resume: str | None, chosen: tuple[str, str] | None) -> Clock:
+    with Store.open(paths.database()) as store:
+        provider = provider_for(asked, chosen)
+        with lock.cluster_lock(provider.cluster, f"measuring {asked.overlay}"):
+            return interruptible(_run(asked, provider, store, resume))
+
+
+def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
+    """Run the coroutine; SIGTERM ends it as Ctrl-C does, so that it can clean up."""
+
+    async def main() -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
+    from overlaylab.report import comparison, table, verdicts_table
+    from overlaylab.results import results, verdicts
+
+    for line in _left_out(asked):
+        say(line)
+    await provider.prepare(asked.variants, say)
+    now = experiment.record(asked, provider)
+    if resume:
+        stored = store.run(resume).record
+        changed = experiment.changes(stored, now)
+        if changed:
+            raise UserError(
+                f"run {resume}",
+                "can only be resumed with what it was begun with",
+                seen="; ".join(changed),
+                fix="Begin a new run; what this one measured stays in the database",
+            )
+        run_id = resume
+    else:
+        run_id = store.begin_run(now, experiment.plan(asked, provider.inventory))
+    trials = [trial for _, trial in store.pending_trials(run_id)]
+    needs = experiment.estimate(asked, trials, provider.accelerator)
+    most = "at most " if asked.rules.looks else ""
+    say(f"run {run_id}: {most}{len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
+    out = output()
+
+    def enough(block: int) -> bool:
+        """Looks at the intervals where the plan has a look, and says what it saw."""
+        rules = asked.rules
+        if block not in rules.looks[:-1]:
+            return False
+        tables = results.report(store, run_id).tables
+        found = verdicts.enough(tables, rules, block)
+        words = verdicts_table.precision_words(tables, rules, found)
+        say(f"after {block} blocks {words}: {'enough' if found else 'going on'}")
+        return found
+
+    def show(block: int) -> None:
+        whole, unfinished = results.report(store, run_id), not runner.ended
+        comparison.write(store, whole)
+        table.show_report(whole, out, provisional=unfinished, brief=unfinished)
+
+    shaper = on_nodes(provider, asked.profile)
+    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh, enough)
+    try:
+        await runner.run()
+    except (Exception, asyncio.CancelledError):
+        store.set_run_state(run_id, "interrupted")
+        with contextlib.suppress(UserError):  # of the database: why the run ended is what has to be read
+            comparison.write(store, results.report(store, run_id))
+        say(f"run {run_id} is interrupted; ./task lab:resume carries on")
+        raise
+    finally:
+        try:
+            await asyncio.shield(provider.leave())
+        except NodeError as error:  # a dead node is often why we leave: that is what the user has to read
+            say(f"could not tidy up: {error}")
+    clock = runner.clock
+    waiting = f", {readable(clock.fragments)} until floods' fragments were gone" if clock.fragments else ""
+    say(
+        f"where the time went: {readable(clock.trials)} in trials, {readable(clock.harness)} around them, "
+        f"{readable(clock.setup)} reverting and setting up{waiting}"
+    )
+    return clock

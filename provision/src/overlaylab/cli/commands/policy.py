@@ -1,0 +1,108 @@
+"""``policy OVERLAY``: show that its network policy stops and passes traffic, and measure what rules cost."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import click
+
+from overlaylab.cli.commands.measure import interruptible, provider_for
+from overlaylab.core import lock, paths
+from overlaylab.core.errors import UserError
+from overlaylab.core.model import HOST, Variant
+from overlaylab.core.progress import output, readable, say
+from overlaylab.live import policy_lab
+from overlaylab.providers.shaped import on_nodes
+from overlaylab.run import experiment
+from overlaylab.run.runner import RunStopped
+from overlaylab.store.store import Store
+
+
+@click.command()
+@click.argument("overlay")
+@click.option(
+    "--modes", envvar="MODES", help="Modes, comma-separated; default: the first of the overlay's own."
+)
+@click.option("--rules", envvar="RULES", type=click.IntRange(1, 10000), default=100, show_default=True,
+              help="How many rules a packet has to pass.")  # fmt: skip
+@click.option(
+    "--profile", envvar="PROFILE", help="Tier to emulate (default none: rules cost CPU, not bytes)."
+)
+@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
+@click.option("--provider", envvar="PROVIDER", help="What the nodes are: libvirt, virtualbox or lxc.")
+@click.option("--inventory", envvar="INVENTORY", help="Try it on these SSH hosts instead of VMs.")
+@click.option(
+    "--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's 6)."
+)
+@click.option(
+    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
+)
+@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
+def command(overlay: str, modes: str | None, rules: int, profile: str | None, **typed) -> None:
+    """Deny and allow traffic to OVERLAY's endpoint and see that it stops and passes, then measure N rules.
+
+    Half of the trials run under no policy, half behind RULES rules that match nothing of their traffic, in blocks
+    that hold both. All of it is stored as a run, what was seen of the policy as its evidence.
+    """
+    policy_lab.check(overlay)
+    asked = experiment.request(
+        overlay,
+        modes=modes or _first_mode(overlay),
+        profile_name=profile or "none",
+        suite=policy_lab.SUITE,
+        **typed,
+    )
+    with Store.open(paths.database()) as store:
+        provider = provider_for(asked)
+        with lock.cluster_lock(provider.cluster, f"trying the policy of {overlay}"):
+            try:
+                interruptible(_run(asked, provider, store, rules))
+            except RunStopped as stopped:
+                raise UserError(
+                    "run", f"stopped: {stopped}", fix="Type it again: it begins anew"
+                ) from stopped
+
+
+def _first_mode(overlay: str) -> str:
+    from overlaylab.specs import overlays
+
+    return overlays.load(overlay).default_modes[0]
+
+
+async def _run(asked: experiment.Request, provider, store: Store, rules: int) -> None:
+    from overlaylab.live import policy_table
+    from overlaylab.report import comparison
+
+    # The profile is proven on the host network; that is not measured.
+    await provider.prepare(asked.variants, say)
+    variants: tuple[Variant, ...] = tuple(v for v in asked.variants if v.overlay != HOST)
+    asked = replace(asked, variants=variants)
+    trials = policy_lab.plan(asked.suite, variants, asked.blocks, rules, asked.seed, provider.inventory)
+    run_id = store.begin_run(experiment.record(asked, provider), trials)
+    runner = policy_lab.PolicyRunner(store, run_id, provider, on_nodes(provider, asked.profile), say)
+    needs = experiment.estimate(asked, trials, provider.accelerator)
+    say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
+    try:
+        for variant in variants:
+            await runner.show(variant)
+        await runner.run()
+    except (Exception, asyncio.CancelledError):
+        # lab:resume knows nothing of policies: begun anew, it takes minutes.
+        store.set_run_state(run_id, "failed")
+        raise
+    finally:
+        await asyncio.shield(_leave(runner, provider))
+    comparison.refresh(store, [run_id])
+    policy_table.show(store, run_id, rules, output())
+
+
+async def _leave(runner: policy_lab.PolicyRunner, provider) -> None:
+    from overlaylab.core.errors import NodeError
+
+    # A dead node is often why we leave: that is what the user has to read.
+    for tidy in (runner.clear, provider.leave):
+        try:
+            await tidy()
+        except NodeError as error:
+            say(f"could not tidy up: {error}")

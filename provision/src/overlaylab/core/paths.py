@@ -1,0 +1,47 @@
+"""Where things lie: the checkout, the one cache folder, the results."""
+
+import os
+from pathlib import Path
+
+from overlaylab.core.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[4]
+"""The checkout."""
+
+PROVISION = ROOT / "provision"
+CLUSTERS = ROOT / "vagrant" / "clusters"
+PROFILES = ROOT / "profiles"
+SUITES = PROVISION / "suites"
+ROLES = PROVISION / "roles"
+LONGEST = 255
+"""Bytes of a file's name on Linux's file systems (NAME_MAX)."""
+DB = ROOT / "db"
+VIEWER = ROOT / "viewer"
+
+
+def cache() -> Path:
+    """The cache folder (OVERLAYLAB_CACHE): all that is installed or kept outside the checkout."""
+    default = f"/var/tmp/overlaylab-{os.environ.get('USER') or os.getuid()}"
+    return Path(os.environ.get("OVERLAYLAB_CACHE") or default)
+
+
+def typed(path: str | Path) -> Path:
+    """The file that was meant: a relative path counts from the folder in which the task was typed. Raises UserError.
+
+    Tasks run in the checkout, wherever they are typed; the front door says where that was.
+    """
+    caller = os.environ.get("OVERLAYLAB_CALLER")
+    meant = Path(caller, path) if caller and Path.cwd() == ROOT != Path(caller) else Path(path)
+    if any(len(os.fsencode(part)) > LONGEST for part in meant.parts) or len(os.fsencode(meant)) > 4000:
+        raise UserError(
+            "file",
+            f"must have a name that the system takes: {LONGEST} bytes, 4000 with its folders",
+            seen=meant.name,
+            fix="Correct the path: is it a name, and not what the file holds?",
+        )
+    return meant
+
+
+def database() -> Path:
+    """The results database: LAB_DB, else results/lab.sqlite in the checkout."""
+    return typed(os.environ.get("LAB_DB") or ROOT / "results" / "lab.sqlite")

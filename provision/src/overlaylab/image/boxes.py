@@ -1,0 +1,97 @@
+"""Vagrant boxes of other providers, made from the libvirt box that ``image.build`` leaves.
+
+A box is a tar with metadata.json, a Vagrantfile and the provider's own files
+(https://developer.hashicorp.com/vagrant/docs/boxes/format).
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tarfile
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from overlaylab.core.errors import UserError
+
+DISK = "box.img"
+"""Member of a libvirt box that is its disk, qcow2."""
+
+
+def extract_disk(box: Path, into: Path) -> Path:
+    """Write the disk of a libvirt box to the folder ``into``: ``box.img``, a qcow2. Some 10 s for an image.
+
+    Raises UserError where the box is damaged or of another provider.
+    """
+    target = into / DISK
+    try:
+        # As a stream, because seeking in a compressed tar reads it twice.
+        with tarfile.open(box, "r|*") as archive:
+            for member in archive:
+                # Packer writes times where tarfile looks for folders: the name is the last component's.
+                if Path(member.name).name == DISK and (source := archive.extractfile(member)):
+                    with target.open("wb") as file:
+                        shutil.copyfileobj(source, file, 2**20)
+                    return target
+    except (tarfile.TarError, EOFError, OSError) as wrong:
+        if isinstance(wrong, OSError) and wrong.errno:  # the disk is full, say: not the box's fault
+            raise
+        target.unlink(missing_ok=True)
+        raise _damaged(box, wrong) from wrong
+    raise _damaged(box, f"no member {DISK}")
+
+
+def found_on_disk(box: Path, patterns: Collection[bytes]) -> set[bytes]:
+    """Those of the patterns that stand on the disk of a libvirt box, be it in a file or where one has been.
+
+    Its clusters are looked at as they are, so the disk must be one that was not compressed (Packer's
+    skip_compaction); the archive may be. Some 5 s for an image. Raises UserError where the box is damaged.
+    """
+    found: set[bytes] = set()
+    overlap = max(map(len, patterns)) - 1
+    try:
+        with tarfile.open(box, "r|*") as archive:
+            for member in archive:
+                if Path(member.name).name == DISK and (source := archive.extractfile(member)):
+                    tail = b""
+                    while part := source.read(2**22):
+                        seen = tail + part
+                        found |= {pattern for pattern in patterns if pattern in seen}
+                        tail = seen[-overlap:]
+                    return found
+    except (tarfile.TarError, EOFError, OSError) as wrong:
+        raise _damaged(box, wrong) from wrong
+    raise _damaged(box, f"no member {DISK}")
+
+
+def _damaged(box: Path, seen: object) -> UserError:
+    return UserError(
+        str(box),
+        "must be the libvirt box that image:build wrote",
+        seen=seen,
+        fix=f"Remove the folder {box.parent} and type `./task image:build`",
+    )
+
+
+def write_box(members: Mapping[str, Path | bytes], target: Path) -> None:
+    """Tar the members, name to content or file, as the box ``target``; whole or not there at all.
+
+    Without compression: disks and root file systems are compressed already. The same members give the same bytes.
+    """
+    partial = target.with_name(f".{target.name}.new")
+    try:
+        # GNU's format has no limit of 8 GiB to a member, which a disk may pass.
+        with tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as archive:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.mode = 0o644
+                if isinstance(content, bytes):
+                    info.size = len(content)
+                    archive.addfile(info, io.BytesIO(content))
+                else:
+                    info.size = content.stat().st_size
+                    with content.open("rb") as file:
+                        archive.addfile(info, file)
+        partial.replace(target)
+    finally:
+        partial.unlink(missing_ok=True)

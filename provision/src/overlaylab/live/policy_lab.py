@@ -1,0 +1,177 @@
+"""What an overlay's network policy does on real nodes, and what its rules cost: the run behind ``lab:policy``.
+
+The role of such an overlay installs `COMMAND` (docs/adding-an-overlay.md). That a rule stops or passes traffic is
+seen by trying, and stored as evidence; what rules cost is measured by ordinary trials of one run, half of them
+under no policy and half after N rules that match nothing.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.nodes import servers
+from overlaylab.nodes.ssh import Node
+from overlaylab.run import proof
+from overlaylab.run.plan import endpoints, planned_trial
+from overlaylab.run.proof import Ends, Point
+from overlaylab.run.runner import Runner
+from overlaylab.specs import overlays
+from overlaylab.specs.inventory import Inventory
+from overlaylab.specs.suite import Suite
+from overlaylab.tools import base as benchmarks
+
+COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
+SUITE = "policy"
+RULES = "policy_rules"
+"""Among a trial's parameters: how many rules its traffic had to pass; 0 under no policy."""
+TOOL = "connect"
+"""Whose server is tried to be reached."""
+
+STEPS = (("clear", True), ("deny", False), ("allow", True), ("clear", True))
+"""(what overlay-policy is told, whether traffic then has to pass), in turn: an allow that follows a deny is one
+that was needed."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Whether a new connection to the peer's endpoint was set up, and a ping answered."""
+
+    connects: bool
+    pings: bool
+
+    @property
+    def passes(self) -> bool:
+        return self.connects and self.pings
+
+    @property
+    def stopped(self) -> bool:
+        return not (self.connects or self.pings)
+
+    def __str__(self) -> str:
+        words = ("no connection", "connection"), ("no ping", "ping")
+        return " and ".join(pair[yes] for pair, yes in zip(words, (self.connects, self.pings), strict=True))
+
+
+def with_policy(names: Sequence[str]) -> tuple[str, ...]:
+    """Those of the overlays whose role declares a policy."""
+    return tuple(name for name in names if overlays.load(name).enforces_policy)
+
+
+def check(name: str) -> None:
+    """UserError where the overlay has no network policy of its own."""
+    if not overlays.load(name).enforces_policy:
+        known = ", ".join(with_policy(overlays.names()))
+        raise UserError(
+            "OVERLAY", "must be one with a network policy", seen=name, fix=f"Choose one of {known}."
+        )
+
+
+def benchmark_name(benchmark: str, rules: int) -> str:
+    """What a trial is called: ``tcp-goodput``, ``tcp-goodput-100-rules``."""
+    return f"{benchmark}-{rules}-rules" if rules else benchmark
+
+
+def plan(
+    suite: Suite, variants: Sequence[Variant], blocks: int, rules: int, seed: int, inventory: Inventory
+) -> tuple[PlannedTrial, ...]:
+    """Blocks that hold every variant once; in each all benchmarks without and all with the rules, in random order."""
+    chance = random.Random(seed)
+    nodes = endpoints(inventory)[0]
+    trials = []
+    for block in range(1, blocks + 1):
+        position = 0
+        for variant in chance.sample(list(variants), len(variants)):
+            for count in chance.sample([0, rules], 2):
+                for benchmark in suite.benchmarks:
+                    planned = planned_trial(benchmark, variant, block, position, nodes)
+                    name, parameters = (
+                        benchmark_name(benchmark.name, count),
+                        {**planned.parameters, RULES: count},
+                    )
+                    trials.append(replace(planned, benchmark=name, parameters=parameters))
+                    position += 1
+    return tuple(trials)
+
+
+def look_script(address: str, port: int) -> str:
+    """POSIX sh for root on the client's node: prints ``ping`` and ``connection`` where there was one."""
+    # A ping of its own and a port of its own each time: what connection tracking knows already passes any rule.
+    ping = servers.in_endpoint(("ping", "-n", "-q", "-c", "2", "-i", "0.2", "-W", "1", address), 10)
+    connect = servers.in_endpoint(("bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}"), 3)
+    return (
+        f"if {ping} >/dev/null 2>&1; then echo ping; fi\nif {connect} 2>/dev/null; then echo connection; fi"
+    )
+
+
+class PolicyRunner(Runner):
+    """A runner whose trials have each their number of rules to pass."""
+
+    rules = 0
+    """In force now."""
+    told: Node | None = None
+    """The node on which the policy was changed last."""
+
+    async def show(self, variant: Variant) -> list[tuple[str, Seen]]:
+        """Try each of STEPS on real traffic, store what was seen. UserError where a rule does not do what it says."""
+        await self.provider.enter(variant)
+        nodes = self.store.pending_trials(self.run_id)[0][1]
+        client, server = self.nodes[nodes.client_node], self.nodes[nodes.server_node]
+        target = (await proof.endpoints([server]))[server.name]
+        tool = benchmarks.load(TOOL)
+        parameters = benchmarks.resolve(tool, {"count": 1})
+        serving = tool.server(parameters)
+        await servers.start(server, {TOOL: serving})
+        found = []
+        for told, passes in STEPS:
+            said = await self.tell(server, told)
+            printed = (await client.sh(look_script(target, serving.port), check=False)).stdout
+            seen = Seen("connection" in printed, "ping" in printed)
+            right = seen.passes if passes else seen.stopped
+            reason = None if right else f"`overlay-policy {told}`: {seen} from {client.name} to {server.name}"
+            self.store.add_evidence(
+                self.run_id, None, variant,
+                Evidence(server.name, "policy", "converge", right, {"policy": told, "passes": passes},
+                         {"connects": seen.connects, "pings": seen.pings, "said": said}, reason),
+            )  # fmt: skip
+            self.say(f"  {variant} {told}: {seen}")
+            if not right:
+                raise UserError(
+                    f"{variant}: policy", f"does not do what it says: {reason}",
+                    fix="See the journal of the overlay's policy daemon on both nodes",
+                )  # fmt: skip
+            found.append((told, seen))
+        return found
+
+    async def tell(self, node: Node, words: str) -> str:
+        """Have the policy changed; returns what the overlay's own script said when it was in place. NodeError."""
+        self.told = node
+        done = await node.sh(shlex.join([COMMAND, *words.split()]), check=False, timeout=120)
+        if done.exit_code:
+            raise NodeError(f"{node.name}: the policy could not be changed: {done.stderr.strip()[-300:]}")
+        self.rules = int(words.split()[1]) if words.startswith("rules ") else 0
+        return done.stdout.strip()
+
+    async def clear(self) -> None:
+        """No policy, wherever one was left. NodeError."""
+        if self.told is not None:
+            await self.tell(self.told, "clear")
+            self.told = None
+
+    async def _cell(self, cell: list[tuple[int, PlannedTrial]], done: set[int], place: str) -> None:
+        self.rules = 0  # entering a variant brings its converged state back, which has no policy
+        await super()._cell(cell, done, place)
+
+    async def _trial(
+        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None, last: bool
+    ) -> tuple[TrialResult, Point]:
+        wanted = trial.parameters[RULES]
+        if wanted != self.rules:
+            await self.tell(ends.server, f"rules {wanted}" if wanted else "clear")
+            # Counters of both nodes moved meanwhile.
+            before = replace(before, states_after=await proof.read_states(ends))
+        return await super()._trial(trial_id, trial, ends, before, wrong, last)

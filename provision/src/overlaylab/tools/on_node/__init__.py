@@ -1,0 +1,1 @@
+"""Programs of tools that are copied to nodes and run there: the standard library alone."""
