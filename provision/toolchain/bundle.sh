@@ -1,6 +1,6 @@
 #!/bin/sh
 # A bundle beside the checkout (docs/offline.md): checked, and installed from instead of the network.
-# ./task sources it; `bundle.sh apt-options` prints what apt-get is told, one option a line, for host_packages.py.
+# ./task sources it; `bundle.sh apt-options` prints what apt-get is told, one option a line, for machine/packages.py.
 # Needs root (the checkout), bundle and OVERLAYLAB_CACHE.
 
 bundle_fail() { printf 'overlaylab: %s\n' "$*" >&2; exit 2; }

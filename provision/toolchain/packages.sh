@@ -1,4 +1,4 @@
-# The one package that ./task may need before its toolchain is there. host_packages.py and host_apt.py install all
+# The one package that ./task may need before its toolchain is there. machine/packages.py and machine/apt.py install all
 # others: the options of apt-get and the order are the same there (test_front_door.py holds them together).
 # shellcheck shell=sh disable=SC2154  # sourced by ./task, which has $user, fail and apt_get
 

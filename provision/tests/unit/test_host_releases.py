@@ -1,4 +1,4 @@
-"""Releases as data: each name in it is one of host_packages', and says one thing."""
+"""Releases as data: each name in it is one of packages', and says one thing."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Judging what a profile does beyond `profile_checks`: loss, buckets, jitter; measured against declared, pure.
+"""Judging what a profile does beyond `shaping.checks`: loss, buckets, jitter; measured against declared, pure.
 
 Every function takes what was sent by one node and counted at the other and gives checks. Rates in bit/s count as
 the tier's cap does: Ethernet frames, and `Cap.overhead` beyond them. Goodput counts application bytes.

@@ -1,4 +1,4 @@
-"""Systems that a bundle can be for, by the names of `host_releases`."""
+"""Systems that a bundle can be for, by the names of `machine.releases`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def ensure(provider: str = "libvirt", groups: Collection[str] = ()) -> None:
     """Make this machine able to run the lab: packages, groups, cache folder; libvirt where it is the provider.
 
     provider: ``hosts`` takes nothing but what reaches them and what builds daemons for them. groups: of
-    ``host_packages.OPTIONAL``, for what the command does besides: all come in one installation.
+    ``packages.OPTIONAL``, for what the command does besides: all come in one installation.
 
     Call it before anything else in a command: where a group was joined since the login, it starts the command
     again inside that group (and does not return). Raises UserError for what it cannot put right.

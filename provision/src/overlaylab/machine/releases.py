@@ -1,4 +1,4 @@
-"""Releases of Debian and Ubuntu: which of `host_packages`' packages have another name there, and which are not there.
+"""Releases of Debian and Ubuntu: which of `packages`' packages have another name there, and which are not there.
 
 Debian's rows were read from its package lists (main, amd64) in November 2026. No list of Ubuntu's was at hand: its row
 has what its documentation and reports say for certain, and is `unchecked` for the rest, which apt-get decides.

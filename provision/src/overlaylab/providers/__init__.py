@@ -1,6 +1,6 @@
 """How nodes come to be in a wanted state: one file per provider, one protocol for all.
 
-Invariant: nothing above this package knows which provider it talks to.
+Not here: a profile's numbers in tc's words, and what is measured.
 """
 
 from __future__ import annotations

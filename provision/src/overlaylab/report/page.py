@@ -1,6 +1,6 @@
 """Runs as one HTML file that needs neither network nor scripts: tables, plots, and where the numbers come from.
 
-The tables and what qualifies them are those that ``results_table`` prints; here they get plots and provenance.
+The tables and what qualifies them are those that ``report.table`` prints; here they get plots and provenance.
 Whatever is text in the database may come from anybody: the template escapes all of it (`environment`), and the
 page's policy forbids to load or to run anything.
 """

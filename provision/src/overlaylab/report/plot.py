@@ -25,7 +25,7 @@ TOP, GAP, AXIS = 26, 6, 26
 LABEL, LETTER = 30, 7.4
 """Characters of a name that fit beside a strip, and pixels of one."""
 RATIOS = 3.0
-"""As results_axis.DECADE, of ratios, of which 2 is as far from 1 as 0.5 is."""
+"""As axis.DECADE, of ratios, of which 2 is as far from 1 as 0.5 is."""
 MANY = 1000
 """Dots in one drawing from which on they are no shapes of their own that say their value."""
 
@@ -97,7 +97,7 @@ class Plot:
 
 
 def plot(table: Table, final: bool = True) -> Plot | None:
-    """None where the table has fewer than two values: nothing is to be compared. final: see `results_table.grid_of`."""
+    """None where the table has fewer than two values: nothing is to be compared. final: see `table.grid_of`."""
     values = [value for row in table.rows for _, value in row.repetitions]
     if len(values) < 2:
         return None

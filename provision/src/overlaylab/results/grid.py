@@ -1,7 +1,7 @@
 """What several tiers say beside each other: a grid of tier × overlay for each metric of each benchmark.
 
 Pure: from the reports of runs to rows. Values of different runs stand beside each other and are never pooled.
-See ``results_grid_table`` for what a person reads.
+See ``report.grid_table`` for what a person reads.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a run says: medians over blocks, ratios to the host of the same block, theory and published beside them.
 
-Reads the public views only. Nothing here formats: see ``results_table`` for what a person reads.
+Reads the public views only. Nothing here formats: see ``report.table`` for what a person reads.
 """
 
 from __future__ import annotations

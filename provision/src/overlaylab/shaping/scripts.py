@@ -12,7 +12,7 @@ from overlaylab.shaping.tc import INGRESS, rate_batch, tc_batch
 STATE = "/run/overlaylab/profile"
 """On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is."""
 RECORD = "/var/lib/overlaylab/profile.json"
-"""What the node remembers of the profile that was put in force by hand (``profile_record``)."""
+"""What the node remembers of the profile that was put in force by hand (``record``)."""
 KEPT = "/var/lib/overlaylab/profile.sh"
 """What puts the profile in force again after a reboot."""
 UNIT = "overlaylab-profile.service"

@@ -1,6 +1,6 @@
 """From a profile to what each node's underlay interface is told.
 
-What is computed here, `shaping_tc` says to tc, `shaping_scripts` puts in force, and `shaping_readback` reads
+What is computed here, `tc` says to tc, `scripts` puts in force, and `readback` reads
 back. Why each size is what it is: docs/architecture.md, "Shaping", which sums up what was measured.
 """
 

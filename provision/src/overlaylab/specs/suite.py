@@ -51,7 +51,7 @@ class Suite:
     cluster: str
     digest: str
     primary: tuple[str, str] | None
-    """(benchmark, metric) on which verdicts hold together; None: the usual one (``results_verdicts.primary_of``)."""
+    """(benchmark, metric) on which verdicts hold together; None: the usual one (``results.verdicts.primary_of``)."""
     source: Document = field(repr=False, compare=False)
 
     def scaled(self, scale: float) -> Suite:

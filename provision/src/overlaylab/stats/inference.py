@@ -3,7 +3,7 @@
 The unit is the block. In each, a variant is held against the host of the same block: one ratio, which what the block
 had in common with itself (the hour, the machine's other work) has been divided out of. Samples, intervals and
 percentiles inside a trial are never repetitions. Nothing is taken to be normal, or symmetric: docs/statistics.md says
-why, and shows by simulation (``inference_simulation``) that what is said here of errors and coverage is so.
+why, and shows by simulation (``bench.simulation``) that what is said here of errors and coverage is so.
 """
 
 from __future__ import annotations
