@@ -16,6 +16,7 @@ from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, read_state, state_script
 from overlaylab.tools import base as benchmarks
+from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
 
 PORT = 5201
@@ -42,8 +43,13 @@ class Probe:
 
     async def start(self, names: Iterable[str], count: int = 1) -> None:
         """Servers on the nodes, `count` on each; earlier ones are stopped."""
-        wanted = {f"iperf3-{n}": self.tool.server({"port": PORT + n}) for n in range(count)}
+        wanted = {f"iperf3-{n}": self._server(PORT + n) for n in range(count)}
         await asyncio.gather(*(servers.start(self.nodes[name], wanted) for name in names))
+
+    def _server(self, port: int) -> Server:
+        server = self.tool.server({"port": port})
+        assert server is not None
+        return server
 
     async def stop(self) -> None:
         await asyncio.gather(*map(servers.stop, self.nodes.values()))
@@ -76,7 +82,7 @@ class Probe:
     async def _socket_drops(self, name: str) -> int:
         return int((await self.nodes[name].sh(SOCKET_DROPS)).stdout)
 
-    async def _states(self, *names: str) -> list[JSON]:
+    async def _states(self, *names: str) -> list[dict[str, Any]]:
         specs = {name: self.nodes[name].spec for name in names}
         done = await asyncio.gather(
             *(self.nodes[name].sh(state_script(specs[name].underlay_interface)) for name in names)
@@ -96,7 +102,8 @@ class Probe:
             self.tool.parse(done.stdout, done.stderr, done.exit_code, parameters)
         except ParseError as error:
             raise NodeError(f"iperf3 from {client} to {server}: {error}") from error
-        return json.loads(done.stdout)
+        printed: JSON = json.loads(done.stdout)
+        return printed
 
     def _address(self, name: str) -> str:
         return str(self.nodes[name].spec.underlay_address.ip)

@@ -167,9 +167,13 @@ def _declared(one: Proved) -> str:
             told.append(f"{name} {measured} of {value(check.expected, check.unit)}")
         elif check.expected:
             told.append(f"{name} {measured} {check.measured / check.expected:.1%}")
-    together = [c for c in one.checks if c.name == "goodput-together" and c.measured and c.expected]
+    together = [
+        c.measured / c.expected
+        for c in one.checks
+        if c.name == "goodput-together" and c.measured and c.expected
+    ]
     if together:
-        highest = max(c.measured / c.expected * (1 + GOODPUT_TOLERANCE) for c in together)
+        highest = max(together) * (1 + GOODPUT_TOLERANCE)
         told.append(f"to all at once {highest:.1%} of the cap")
     return "\n".join(told) or MISSING
 

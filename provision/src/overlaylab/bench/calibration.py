@@ -88,12 +88,16 @@ def carried(samples: Sequence[Sample], grain: float = 0.0) -> Carried:
     Two levels are those of the step that leaves the least squares, accepted where they differ by more than
     LEAST_DROP and NOISES × noise and the lower one lasts LEAST_LOW seconds.
     """
-    intervals = [s for s in samples if s.metric == "goodput" and s.t_start is not None]
-    intervals.sort(key=lambda s: s.t_start)
+    intervals = [
+        (s.t_start, s.t_end, s.value)
+        for s in samples
+        if s.metric == "goodput" and s.t_start is not None and s.t_end is not None
+    ]
+    intervals.sort(key=lambda one: one[0])
     if len(intervals) < 4:
         raise CalibrationError(f"{len(intervals)} intervals are too few to tell a rate from")
-    values = [s.value for s in intervals]
-    times = [s.t_end - s.t_start for s in intervals]
+    values = [value for _, _, value in intervals]
+    times = [end - start for start, end, _ in intervals]
     amounts = [value * time / 8 for value, time in zip(values, times, strict=True)]
     whole = {"seconds": sum(times), "amount": sum(amounts)}
     begin, end = _settled(values), len(values)
@@ -182,12 +186,14 @@ def slower(transfers: Sequence[Carried], mtu: int) -> Rates:
     one with two rates tells more. It counts only where it is slower than the sustained rate of the other.
     """
     factor = l2_factor(mtu)
-    two = [c for c in transfers if c.sustained is not None]
+    two = [
+        (c.rate, c.sustained, c.bucket) for c in transfers if c.sustained is not None and c.bucket is not None
+    ]
     one = min((c.rate for c in transfers if c.sustained is None), default=math.inf)
     if two:
-        sustained = min(c.sustained for c in two)
+        sustained = min(lower for _, lower, _ in two)
         if one >= (1 - LEAST_DROP) * sustained:
-            rate, bucket = min(c.rate for c in two), min(c.bucket for c in two)
+            rate, bucket = min(upper for upper, _, _ in two), min(bytes_ for _, _, bytes_ in two)
             return Rates(rate * factor, sustained * factor, bucket * factor)
     return Rates(one * factor, None, None)
 

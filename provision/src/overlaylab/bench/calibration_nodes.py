@@ -7,6 +7,7 @@ import json
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from overlaylab.bench import calibration
 from overlaylab.bench.calibration import CalibrationError, Carried, Loss
@@ -93,8 +94,9 @@ class Calibration:
 
     def __init__(self, nodes: Nodes, duration: int, say: Callable[[str], None]) -> None:
         self.nodes, self.duration, self.say = nodes, duration, say
-        self.pair = tuple(nodes)[:2]
-        self.client, self.server = (nodes[name] for name in self.pair)
+        first, second = list(nodes)[:2]
+        self.pair = (first, second)
+        self.client, self.server = nodes[first], nodes[second]
 
     async def measure(self) -> Measured:
         """Measure, and take away what that took, whatever happens. Raises UserError, NodeError."""
@@ -195,7 +197,9 @@ class Calibration:
         samples, _ = await self._iperf3(parameters, direction)
         unread = int((await receiver.sh(SOCKET_DROPS)).stdout) - before
         value = {s.metric: s for s in samples if s.t_start is None}
-        counted = round(1 / value["loss"].resolution)
+        one = value["loss"].resolution
+        assert one  # iperf3's parser gives it, as it counts datagrams
+        counted = round(1 / one)
         missing = round(value["loss"].value * counted)
         lost = max(0, missing - unread)
         return Datagrams(
@@ -206,8 +210,10 @@ class Calibration:
     async def _iperf3(self, parameters: JSON, direction: str) -> tuple[list[Sample], JSON]:
         """Samples, and iperf3's whole report. The client is always the first node: one port to let through."""
         tool = benchmarks.load("iperf3")
+        serving = tool.server(parameters)
+        assert serving is not None
         # Anew for each: a server ends by itself after servers.LIFETIME, and a bucket may take that long.
-        await servers.start(self.server, {"iperf3": tool.server(parameters)})
+        await servers.start(self.server, {"iperf3": serving})
         limit = tool.timeout(parameters)
         argv = tool.client_argv(_address(self.server), parameters, direction)
         script = servers.in_endpoint(argv, limit)
@@ -222,7 +228,7 @@ class Calibration:
         ends = (self.client, self.server)
         return ends if direction == benchmarks.CLIENT_TO_SERVER else ends[::-1]
 
-    async def _state(self, node: Node) -> JSON:
+    async def _state(self, node: Node) -> dict[str, Any]:
         return read_state((await node.sh(state_script(node.spec.underlay_interface))).stdout)
 
     async def _tidy(self, entered: dict[str, str]) -> None:

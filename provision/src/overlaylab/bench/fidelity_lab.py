@@ -133,7 +133,7 @@ class Runs:
         block does not hide what six have shown. Only nodes of one zone: nothing was published between two.
         """
         digests = {profile.name: profile.digest for profile in profiles}
-        best: dict[str, tuple[tuple, Measured]] = {}
+        best: dict[str, tuple[tuple[bool, bool, bool], Measured]] = {}
         rows = self.store.db.execute(
             "SELECT run_id, accelerator, profile, profile_digest FROM run"
             " WHERE state = 'done' AND origin = 'measured' AND cloud = ? AND instance IS ? ORDER BY created_at DESC, run_id DESC",

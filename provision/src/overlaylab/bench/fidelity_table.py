@@ -11,7 +11,7 @@ from rich.text import Text
 
 from overlaylab.bench.fidelity_lab import Line
 from overlaylab.core.accelerators import ACCELERATORS
-from overlaylab.report.table import MISSING, digits
+from overlaylab.report.verdicts_table import MISSING, digits
 from overlaylab.results.fidelity import NOT_MEASURED
 from overlaylab.stats.inference import Interval
 
@@ -57,8 +57,8 @@ def show(lines: Sequence[Line], left_out: Mapping[str, Sequence[str]], console: 
     console.print(Text("Ratio of overlay to host, in the lab and as published", "bold"))
     console.print(grid)
     console.print()
-    for line in _under(lines, left_out, notes):
-        console.print(Text(line))
+    for words in _under(lines, left_out, notes):
+        console.print(Text(words))
 
 
 def _cells(line: Line, notes: Notes) -> Iterable[str]:

@@ -185,9 +185,9 @@ def broken_rule(mutant: Mutant, zeros: set[str], outcome: Outcome) -> str | None
         return "no sample and no ParseError"
     if mutant.exit_code not in (0, 1) or (mutant.exit_code == 1 and tool != "ping"):
         return f"samples although the exit code is {mutant.exit_code}"
-    wrong = next((rule for sample in samples if (rule := _impossible(sample))), None)
-    if wrong:
-        return wrong
+    impossible = next((rule for sample in samples if (rule := _impossible(sample))), None)
+    if impossible:
+        return impossible
     if mutant.only_less and (new := _zeros(samples) - zeros):
         return f"a zero out of nothing: {', '.join(sorted(new))}"
     return None
@@ -201,15 +201,16 @@ def _impossible(sample: Sample) -> str | None:
             continue
         if type(value) not in (int, float) or not -1e300 < value < 1e300:  # nan is in no range
             return f"{sample.metric}: {name} is {value!r}"[:200]
-    if (sample.t_start is None) != (sample.t_end is None):
+    start, end = sample.t_start, sample.t_end
+    if (start is None) != (end is None):
         return f"{sample.metric}: half a time"
-    if sample.t_start is not None and not 0 <= sample.t_start <= sample.t_end:
-        return f"{sample.metric}: from {sample.t_start} to {sample.t_end}"
+    if start is not None and end is not None and not 0 <= start <= end:
+        return f"{sample.metric}: from {start} to {end}"
     if sample.quantile is not None and not 0 < sample.quantile < 1:
         return f"{sample.metric}: quantile {sample.quantile}"
     if sample.resolution is not None and sample.resolution <= 0:
         return f"{sample.metric}: resolution {sample.resolution}"
-    whole = sample.t_start is None
+    whole = start is None
     if sample.value == 0 and (
         sample.metric.startswith(("latency", "offered", "transaction_rate"))
         or (sample.metric == "goodput" and whole)
@@ -235,7 +236,7 @@ def _parse(one: Recorded) -> list[Sample]:
 
 
 def _mutant(chance: random.Random, one: Recorded, own: Sequence[Recorded]) -> Mutant:
-    changes = {"stderr": one.stderr, "exit_code": one.exit_code, "parameters": one.parameters}
+    stderr, exit_code, parameters = one.stderr, one.exit_code, one.parameters
     less = chance.random() < 0.3
     if less:
         how = chance.choice((_cut, _drop_lines))
@@ -248,12 +249,12 @@ def _mutant(chance: random.Random, one: Recorded, own: Sequence[Recorded]) -> Mu
             text = change(chance, text, other)
             names.append(change.__name__.strip("_"))
         if chance.random() < 0.15:
-            changes["exit_code"] = chance.choice(EXIT_CODES)
+            exit_code = chance.choice(EXIT_CODES)
         if chance.random() < 0.1:
-            changes["stderr"] = chance.choice(own).stderr
+            stderr = chance.choice(own).stderr
         if chance.random() < 0.1:
-            changes["parameters"] = chance.choice(own).parameters
-    return Mutant(one, " ".join(names), text, only_less=less, **changes)
+            parameters = chance.choice(own).parameters
+    return Mutant(one, " ".join(names), text, stderr, exit_code, parameters, only_less=less)
 
 
 def _cut(chance: random.Random, text: str, other: Recorded) -> str:

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from overlaylab.bench import accuracy
@@ -162,7 +163,7 @@ class ProfileBench:
             if step.cluster == PAIR:
                 if step.profile.rate is not None:
                     for share in SHARES:
-                        yield await self._tried(lambda share=share: self._udp(shaper, probe, share))
+                        yield await self._tried(partial(self._udp, shaper, probe, share))
                 yield await self._packets(shaper, probe)
             elif step.profile.rate is not None:
                 for check in await self._tried_all(lambda: self._together(shaper, probe)):

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from overlaylab.core import lock
-from overlaylab.core.documents import shown
+from overlaylab.core.documents_limits import shown
 from overlaylab.core.errors import UserError
 from overlaylab.core.paths import PROFILES, typed
 from overlaylab.core.progress import output, readable, say
+
+if TYPE_CHECKING:
+    from overlaylab.providers import Provider
 
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 
@@ -45,7 +49,7 @@ def calibrate(
 ) -> None:
     """Measure rate, bucket, RTT, jitter, loss and MTU between two hosts, and write a profile of it."""
     from overlaylab.bench.calibration_document import Label, text
-    from overlaylab.bench.calibration_nodes import Calibration
+    from overlaylab.bench.calibration_nodes import Calibration, Measured
     from overlaylab.cli.commands.measure import interruptible
 
     path = target(name, out, force)
@@ -59,7 +63,7 @@ def calibrate(
         return
     label = Label(name, f"{datetime.now(UTC):%Y-%m-%d}", where, cloud or None, instance or None)
 
-    async def main():
+    async def main() -> Measured:
         if not inventory:
             states = await provider.status()
             if set(states.values()) != {"running"}:
@@ -150,17 +154,16 @@ def show(path: Path) -> None:
     output().print(table)
 
 
-def _nodes(inventory: str | None, cluster: str, asked: str | None):
+def _nodes(inventory: str | None, cluster: str, asked: str | None) -> tuple[Provider, str]:
     """The provider, connected to nothing yet, and what to call where its nodes are. Raises UserError."""
     if inventory:
         from overlaylab.providers.hosts import Hosts
 
         path = typed(inventory)
-        provider, where = Hosts(path, say), path.name
-    else:
-        from overlaylab.cli.commands.cluster import provider_there
+        return Hosts(path, say), path.name
+    from overlaylab.cli.commands.cluster import provider_there
 
-        provider, where = provider_there(cluster, asked or None), f"cluster {cluster}"
-        if not (provider.folder / "inventory.yml").exists():
-            raise UserError(where, "has half made nodes", fix="Make them anew with ./task lab:up")
+    provider, where = provider_there(cluster, asked or None), f"cluster {cluster}"
+    if not (provider.folder / "inventory.yml").exists():
+        raise UserError(where, "has half made nodes", fix="Make them anew with ./task lab:up")
     return provider, where

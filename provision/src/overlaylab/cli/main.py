@@ -29,7 +29,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in self.list_commands(ctx):
             return None
-        return importlib.import_module(f"overlaylab.cli.commands.{name.replace('-', '_')}").command
+        module = importlib.import_module(f"overlaylab.cli.commands.{name.replace('-', '_')}")
+        command: click.Command = module.command
+        return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -84,7 +84,7 @@ def text(name: str, cli: click.Group, width: int | None = None) -> str:
     return out.getvalue()
 
 
-def _texts(part: JSON) -> Iterator[str]:
+def _texts(part: object) -> Iterator[str]:
     """All texts in a part of a Taskfile, in their order."""
     if isinstance(part, Mapping):
         for one in part.values():

@@ -42,7 +42,7 @@ def refused(wrong: click.BadParameter) -> UserError | None:
     )
 
 
-def rule(kind: click.ParamType) -> str | None:
+def rule(kind: click.ParamType[object]) -> str | None:
     """What has to hold for a value of that type; None where click's own words have to do."""
     if isinstance(kind, click.Choice):
         return f"must be one of {', '.join(map(str, kind.choices))}"

@@ -125,6 +125,7 @@ class PolicyRunner(Runner):
         tool = benchmarks.load(TOOL)
         parameters = benchmarks.resolve(tool, {"count": 1})
         serving = tool.server(parameters)
+        assert serving is not None
         await servers.start(server, {TOOL: serving})
         found = []
         for told, passes in STEPS:

@@ -13,10 +13,11 @@ from rich.table import Table as Grid
 
 from overlaylab.core.model import Variant
 from overlaylab.live.policy_lab import RULES, benchmark_name
-from overlaylab.report.table import MISSING, digits, span
+from overlaylab.report.table import span
+from overlaylab.report.verdicts_table import MISSING, digits
 from overlaylab.run.runner import readable_value
 from overlaylab.stats import inference
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 
@@ -45,7 +46,7 @@ class Cost:
 
 def costs(store: Store, run_id: str) -> list[Cost]:
     """What the run measured, in the order of its plan. A benchmark without a whole pair of trials is left out."""
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute(
             "SELECT t.overlay, t.mode, t.encrypted, t.benchmark, t.parameters, t.block, s.metric, s.value"
             " FROM trial_summary AS s JOIN trial AS t USING (trial_id)"
@@ -53,7 +54,7 @@ def costs(store: Store, run_id: str) -> list[Cost]:
             " ORDER BY t.trial_id",
             (run_id,),
         ).fetchall()
-    found: dict[tuple, dict[int, dict[int, float]]] = {}
+    found: dict[tuple[Variant, str, str], dict[int, dict[int, float]]] = {}
     for row in rows:
         rules = json.loads(row["parameters"])[RULES]
         variant = Variant(row["overlay"], row["mode"], bool(row["encrypted"]))

@@ -16,7 +16,7 @@ from overlaylab.run.design import comparisons_of
 from overlaylab.run.experiment import Request, planning_inventory
 from overlaylab.run.plan import endpoints
 from overlaylab.stats.inference import MEDIAN_TAKES, POWER, blocks_needed, fewest_blocks
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 NEWEST = 5
@@ -91,7 +91,7 @@ def seen(asked: Request, accelerator: str) -> dict[Variant, Seen]:
     if not path.exists():
         return {}
     with Store.open(path, create=False) as store:
-        with database.explained(store.path):
+        with explained(store.path):
             rows = store.db.execute(
                 "SELECT run_id FROM run WHERE suite = ? AND suite_digest = ? AND profile_digest = ?"
                 " AND accelerator = ? AND origin = 'measured' AND trials_ok > 0"

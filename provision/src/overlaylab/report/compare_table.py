@@ -36,7 +36,7 @@ def show(
     settled = {one.rules.margin for one in runs}
     if margin is None:
         margin = settled.pop() if len(settled) == 1 else MARGIN
-    found = compare(*runs, margin, fail_over)
+    found = compare(runs[0], runs[1], margin, fail_over)
     for line in _heading(runs, against):
         console.print(line)
     for table in found.tables:
@@ -44,11 +44,11 @@ def show(
         console.print(title_of(table.first))
         if table.changes:
             console.print(_grid(table))
-        for line in _host(table):
-            console.print(Text(line, "dim"))
+        for words in _host(table):
+            console.print(Text(words, "dim"))
     console.print()
-    for line in _footer(found, runs):
-        console.print(Text(line))
+    for words in _footer(found, runs):
+        console.print(Text(words))
     return found.exit_code
 
 

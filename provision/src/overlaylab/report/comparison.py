@@ -20,6 +20,7 @@ from overlaylab.results.published import Published
 from overlaylab.results.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results.rows import Row, Table
 from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.rows import dump, insert, variant_id
 from overlaylab.store.store import Store
 
@@ -52,7 +53,7 @@ def refresh(
 
     One transaction each. A run that is being measured gets its own with its next block.
     """
-    with database.explained(store.path):
+    with explained(store.path):
         chosen = _stale(store.db) if run_ids is None else list(run_ids)
     made, measured = [], []
     for run_id in chosen:

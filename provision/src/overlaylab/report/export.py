@@ -14,7 +14,7 @@ from typing import TextIO
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[=+\-@]")
@@ -30,7 +30,7 @@ def export(store: Store, kind: str, out: str, run_id: str | None = None) -> int:
     """
     where = "" if run_id is None else " WHERE run_id = ?"
     order = " ORDER BY run_id, trial_id"
-    with database.explained(store.path), new_file(out) as stream:
+    with explained(store.path), new_file(out) as stream:
         rows = store.db.execute(f"SELECT * FROM result{where}{order}", () if run_id is None else (run_id,))
         return WRITERS[kind](rows, stream)
 

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.model import Variant
-from overlaylab.report.table import CAVEATS, MISSING, SCALES, digits, mark_of, name_of, note_of, scaled, span
-from overlaylab.report.verdicts_table import around, confidence
+from overlaylab.report.table import CAVEATS, SCALES, mark_of, note_of, scaled, span
+from overlaylab.report.verdicts_table import MISSING, around, confidence, digits
 from overlaylab.results.grid import Grid, Line, Tier, differences, grids
 from overlaylab.results.results import HeaderBytes, header_bytes, report
-from overlaylab.results.rows import Row, Table
+from overlaylab.results.rows import Row, Table, name_of
 from overlaylab.store.store import Store
 
 if TYPE_CHECKING:  # it imports all that measuring takes

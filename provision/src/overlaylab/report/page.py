@@ -31,6 +31,7 @@ from overlaylab.results.grid import Tier, grids
 from overlaylab.results.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results.rows import Table, name_of
 from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 if TYPE_CHECKING:  # it imports all that measuring takes
@@ -245,7 +246,7 @@ def _argument(value: object) -> str:
 
 def _versions(store: Store, run_id: str) -> Iterator[tuple[str, list[object]]]:
     """What the trials themselves noted: tools, overlays, MTUs in bytes."""
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute(
             "SELECT DISTINCT tool, tool_version, overlay, mode, encrypted, overlay_version, overlay_mtu, underlay_mtu"
             " FROM trial WHERE run_id = ? AND status IN ('ok', 'failed', 'void')",

@@ -27,7 +27,7 @@ from overlaylab.report.verdicts_table import (
 from overlaylab.results.published import Published
 from overlaylab.results.results import HeaderBytes, Report, header_bytes, report
 from overlaylab.results.rows import Row, Table, name_of
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 CAVEATS = {
@@ -84,14 +84,14 @@ def show_report(
         console.print()
         console.print(title_of(table))
         console.print(grid)
-        for line in under(table):
-            console.print(Text(line, "dim"))
+        for words in under(table):
+            console.print(Text(words, "dim"))
     if not whole.tables and whole.run.trials_planned:
         console.print(Text(no_value(whole)))
     console.print()
     if not brief:
-        for line in footer(whole, notes, final):
-            console.print(Text(line))
+        for words in footer(whole, notes, final):
+            console.print(Text(words))
 
 
 def no_value(whole: Report) -> str:
@@ -162,10 +162,10 @@ def grid_of(
     short = short and len(overlays) == 1
     grid.add_column(f"{overlays[0]} mode" if short else "overlay mode")
     number = numbers(table)[1]
-    columns = {
+    columns: dict[str, Callable[[Row], str]] = {
         "n": lambda r: str(r.n),
         "median": lambda r: MISSING if r.median is None else number(r.median),
-        "min–max": lambda r: MISSING if r.n < 2 else span(number(r.low), number(r.high)),
+        "min–max": lambda r: _range(r, number),
     }
     if narrow or all(r.n < 2 for r in rows):
         del columns["min–max"]
@@ -206,6 +206,13 @@ def numbers(table: Table) -> tuple[str, Callable[[float], str]]:
     least = min((abs(r.median) for r in table.rows if r.median), default=factor) / factor
     decimals = min(3, max(0, 2 - math.floor(math.log10(least))))
     return unit, lambda value: f"{value / factor:.{decimals}f}"
+
+
+def _range(row: Row, number: Callable[[float], str]) -> str:
+    """From the least to the largest block; nothing of a single one."""
+    if row.n < 2 or row.low is None or row.high is None:
+        return MISSING
+    return span(number(row.low), number(row.high))
 
 
 def span(low: str, high: str) -> str:
@@ -334,7 +341,7 @@ def runs_table(store: Store, only: Collection[str] | None = None) -> Grid:
     for title in ("run", "state", "trials"):
         grid.add_column(title, no_wrap=True, justify="right" if title == "trials" else "left")
     grid.add_column("suite, cluster, profile, CPU: overlays", overflow="fold")
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute("SELECT * FROM run ORDER BY created_at DESC, run_id DESC").fetchall()
     for row in rows:
         if only is not None and row["run_id"] not in only:

@@ -142,7 +142,7 @@ def compare(first: Report, second: Report, margin: float, fail_over: float | Non
     )
 
 
-def _key(table: Table) -> tuple:
+def _key(table: Table) -> tuple[str, str, str | None]:
     return table.benchmark, table.metric, table.where
 
 

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from overlaylab.core.model import RunRecord, Variant
 from overlaylab.results.results import Report
 from overlaylab.results.rows import Row, Table
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Grid:
 
 def grids(tiers: Sequence[Tier]) -> tuple[Grid, ...]:
     """One grid for each metric, benchmark and pair of endpoints that any tier has a value of."""
-    tables: dict[tuple, dict[str, Table]] = {}
+    tables: dict[tuple[str, str, str | None], dict[str, Table]] = {}
     for tier in tiers:
         for table in tier.report.tables if tier.report else ():
             key = (table.benchmark, table.metric, table.where)
@@ -96,7 +99,7 @@ def _grid(tiers: Sequence[Tier], of_tier: dict[str, Table]) -> Grid:
     )
 
 
-def _distinct(items: Iterable) -> tuple:
+def _distinct(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(dict.fromkeys(items))
 
 

@@ -36,7 +36,7 @@ class Precision:
         One step either way, not half: where a trial begins within a message decides whether that one counts.
         """
         place = math.floor(math.log10(value / self.unit)) - (self.digits - 1)
-        return 0.5 * self.unit * 10**place + self.step
+        return 0.5 * self.unit * 10.0**place + self.step
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sqlite3
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -168,5 +169,5 @@ def mtu_told(arguments: str | None, overlay: str) -> int | None:
     return None
 
 
-def _notes(rows: list, whose: str) -> tuple[str, ...]:
+def _notes(rows: list[sqlite3.Row], whose: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(whose + row["note"] for row in rows if row["note"]))

@@ -15,13 +15,13 @@ from overlaylab.core.model import JSON, Variant
 from overlaylab.results.published import mtu_told, published_ratio
 from overlaylab.results.rows import Ratio, Row, Table, Tail
 from overlaylab.results.tails import tails_of
-from overlaylab.results.values import Cell, Values, values_of
+from overlaylab.results.values import Cell, Place, Values, values_of
 from overlaylab.results.verdicts import judged
 from overlaylab.run import cost
 from overlaylab.run.design import Rules, rules_of
 from overlaylab.run.plan import REMOTE
 from overlaylab.shaping.theory import ratio_theory
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store, StoredRun
 from overlaylab.tools import base as benchmarks
 
@@ -69,7 +69,7 @@ def report(store: Store, run_id: str, headers: HeaderBytes = header_bytes) -> Re
     """Everything that results:show prints about a run. Raises UserError for an unknown run."""
     run = store.run(run_id)
     rules = rules_of(run.record.arguments)
-    with database.explained(store.path):
+    with explained(store.path):
         unfinished, blocks_done = _unfinished_blocks(store, run_id)
         return Report(
             run=run,
@@ -92,7 +92,7 @@ def _tables(store: Store, run: StoredRun, headers: HeaderBytes, unfinished: Set[
     )
 
 
-def _wheres(store: Store, run: StoredRun) -> dict[tuple, str | None]:
+def _wheres(store: Store, run: StoredRun) -> dict[Place, str | None]:
     """Words for each (placement, direction, client, server) of the plan: of what differs within it, no more.
 
     A pair of nodes is told by their zones where these tell all pairs apart; within a node, the placement is enough.
@@ -102,17 +102,17 @@ def _wheres(store: Store, run: StoredRun) -> dict[tuple, str | None]:
         "SELECT DISTINCT placement, direction, client_node, server_node FROM trial WHERE run_id = ?",
         (run.run_id,),
     )
-    places = [tuple(row) for row in rows]
+    places: list[Place] = [tuple(row) for row in rows]
     nodes = {place[2:] for place in places if place[0] == REMOTE}
-    zones = {pair: tuple(run.record.zones.get(node) for node in pair) for pair in nodes}
+    zones = {(a, b): (run.record.zones.get(a), run.record.zones.get(b)) for a, b in nodes}
     by_zone = len(set(zones.values())) == len(nodes) and all(a and b and a != b for a, b in zones.values())
     found = {}
-    for placement, direction, *pair in places:
-        ends = zones.get(tuple(pair), pair) if by_zone else pair
+    for placement, direction, client, server in places:
+        ends = zones.get((client, server), (client, server)) if by_zone else (client, server)
         parts = [placement] if len({p[0] for p in places}) > 1 else []
         parts += [direction] if len({p[1] for p in places}) > 1 else []
         parts += [f"{ends[0]} to {ends[1]}"] if len(nodes) > 1 and placement == REMOTE else []
-        found[placement, direction, *pair] = ", ".join(parts) or None
+        found[placement, direction, client, server] = ", ".join(parts) or None
     return found
 
 
@@ -123,7 +123,7 @@ def _table(
     headers: HeaderBytes,
     unfinished: Set[int],
     where: str | None,
-    tails: Mapping[tuple, Tail],
+    tails: Mapping[tuple[str, str, Place, Variant], Tail],
 ) -> Table:
     cells = values.cells
     protocol = benchmarks.protocol(values.benchmark, values.parameters)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import secrets
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypedDict, Unpack
 
 from overlaylab.core import lock
 from overlaylab.core.documents import names_in, unknown
@@ -19,10 +21,28 @@ from overlaylab.providers import choice as provider_choice
 from overlaylab.providers import requirements
 from overlaylab.run import experiment
 from overlaylab.run.experiment import Request
-from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.store import UNFINISHED, Store
 
 NEWEST = "newest"
+
+
+class Typed(TypedDict, total=False):
+    """What `experiment.request` takes of what was typed, beyond overlay and tier; what is not there has its default."""
+
+    modes: str | None
+    only: str | None
+    arguments: str | None
+    cluster: str | None
+    provider: str | None
+    inventory: str | None
+    suite: str
+    blocks: int | None
+    scale: float
+    seed: int | None
+    margin: float | None
+    precision: float | None
+    fresh: int | None
 
 
 @dataclass(frozen=True)
@@ -49,17 +69,18 @@ class Group:
         )
 
 
-def requests(profiles: str, overlay: str, **typed) -> tuple[Request, ...]:
+def requests(profiles: str, overlay: str, **typed: Unpack[Typed]) -> tuple[Request, ...]:
     """One request per tier of PROFILES=a,b,c, all checked. Raises UserError; nothing has been started then.
 
-    typed: what `experiment.request` takes. All have one seed, so that blocks have one order on all tiers.
+    All have one seed, so that blocks have one order on all tiers.
     """
     names = _names(profiles)
     group = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     found: list[Request] = []
     for name in names:
-        seed = {"seed": found[0].seed} if found else {}
-        asked = experiment.request(overlay, profile_name=name, **(typed | seed))
+        if found:
+            typed["seed"] = found[0].seed
+        asked = experiment.request(overlay, profile_name=name, **typed)
         found.append(replace(asked, group=group, profiles=names))
     return tuple(found)
 
@@ -111,12 +132,12 @@ def choose_provider(asked: Sequence[Request]) -> tuple[str, str]:
 
 def groups(store: Store) -> list[Group]:
     """Every group of the database, the one with the newest run first."""
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute(
             "SELECT run_id, state, cluster, profile, arguments FROM run"
             " WHERE json_extract(arguments, '$.group') IS NOT NULL ORDER BY created_at DESC, run_id DESC"
         ).fetchall()
-    found: dict[str, list] = {}
+    found: dict[str, list[sqlite3.Row]] = {}
     for row in rows:
         found.setdefault(json.loads(row["arguments"])["group"], []).append(row)
     return [
@@ -166,7 +187,7 @@ def latest_unfinished(store: Store, cluster: str | None = None) -> str | None:
     Without a cluster, one that a command uses right now is passed over where another has such a run: what is being
     measured there needs nobody to carry it on.
     """
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute(
             # A proof of profiles has no trials, and nothing to carry on.
             "SELECT run_id, state, cluster FROM run WHERE (?1 IS NULL OR cluster = ?1) AND trials_planned > 0"

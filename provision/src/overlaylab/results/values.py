@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from overlaylab.core.model import JSON, Variant
 from overlaylab.store.store import Store
@@ -76,20 +77,27 @@ OWN = 4
 """Columns of QUERY that are a trial's own; the next six make a table."""
 TABLE = 6
 
+Own = tuple[int, int, float, float | None]
+"""(trial, block, value, resolution): the first columns."""
+Key = tuple[Any, ...]
+"""The columns behind them, or some of these."""
+Group = tuple[int, Key, list[Own]]
+"""(first trial, key without the table, rows)."""
+
 
 def values_of(store: Store, run_id: str, without: Collection[str] = ()) -> list[Values]:
     """In the order of printing: by metric, benchmark, first trial. without: metrics that are left out."""
     metrics = {row["name"]: row for row in store.db.execute("SELECT * FROM metric")}
     cursor = store.db.cursor()
     cursor.row_factory = None  # plain tuples: nobody needs a name for each of so many
-    groups: dict[tuple, list[tuple]] = defaultdict(list)
+    groups: dict[Key, list[Own]] = defaultdict(list)
     for row in cursor.execute(QUERY, (run_id, json.dumps(sorted(without)))):
         groups[row[OWN:]].append(row[:OWN])
-    tables: dict[tuple, list[tuple]] = defaultdict(list)
+    tables: dict[Key, list[Group]] = defaultdict(list)
     for key, rows in groups.items():
         tables[key[:TABLE]].append((min(rows)[0], key[TABLE:], rows))
 
-    def order(table: tuple) -> tuple:
+    def order(table: tuple[Key, list[Group]]) -> tuple[int, list[tuple[int, str]], int]:
         (metric, benchmark, *_), own = table
         return metrics[metric]["metric_id"], _by_number(benchmark), min(first for first, *_ in own)
 
@@ -116,11 +124,11 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"([0-9]+)", name)]
 
 
-def _cells(groups: list[tuple]) -> dict[Variant, Cell]:
-    """Of (first trial, key without the table, rows): one group, unless versions or MTUs changed within the run."""
-    of: dict[Variant, list[tuple]] = defaultdict(list)
-    for _, (overlay, mode, encrypted, *rest), rows in groups:
-        of[Variant(overlay, mode, bool(encrypted))].append((tuple(rest[:2]), rows))
+def _cells(groups: list[Group]) -> dict[Variant, Cell]:
+    """Of one group, unless versions or MTUs changed within the run."""
+    of: dict[Variant, list[tuple[tuple[int | None, int | None], list[Own]]]] = defaultdict(list)
+    for _, (overlay, mode, encrypted, overlay_mtu, underlay_mtu, *_), rows in groups:
+        of[Variant(overlay, mode, bool(encrypted))].append(((overlay_mtu, underlay_mtu), rows))
     return {
         variant: Cell(
             values=sorted((trial, block, value) for _, rows in own for trial, block, value, _ in rows),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from overlaylab.core.model import Variant
 from overlaylab.results.rows import Row, Table
 from overlaylab.run.design import Rules
 from overlaylab.stats.inference import ALPHA, Verdict, fewest_blocks, median_ratio, precise, verdicts
@@ -40,7 +41,7 @@ def _series(row: Row) -> tuple[Sequence[tuple[float, float]], float]:
     return (row.ratio.blocks, row.ratio.step) if row.ratio else ((), 0.0)
 
 
-def _judged(table: Table, rules: Rules, of: dict, primary: bool) -> Table:
+def _judged(table: Table, rules: Rules, of: dict[tuple[int, Variant], Verdict], primary: bool) -> Table:
     rows = []
     for row in table.rows:
         if row.ratio and not row.variant.is_baseline:

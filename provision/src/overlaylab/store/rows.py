@@ -37,7 +37,7 @@ def insert(db: sqlite3.Connection, table: str, **values: object) -> None:
     )
 
 
-def dump(value: JSON) -> str:
+def dump(value: JSON | Sequence[object]) -> str:
     """JSON text, keys sorted. Raises ValueError for NaN and infinity, which are no JSON."""
     return json.dumps(value, default=_plain, ensure_ascii=False, sort_keys=True, allow_nan=False)
 

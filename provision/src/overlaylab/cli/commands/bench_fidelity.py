@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import click
 
@@ -22,6 +23,15 @@ from overlaylab.stats.inference import MEDIAN_TAKES
 from overlaylab.store.store import Store
 
 Known = Mapping[fidelity_lab.Tier, list[Profile]]
+
+
+class How(TypedDict):
+    """What every run has in common, as `experiment.request` takes it."""
+
+    blocks: int
+    suite: str
+    scale: float
+    provider: str | None
 
 
 @click.command("fidelity")
@@ -48,7 +58,7 @@ Known = Mapping[fidelity_lab.Tier, list[Profile]]
     help="no: judge what the database holds already.",
 )
 @click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="List what would be measured; start nothing.")
-def command(profiles: str | None, measure: str, dry_run: bool, **how) -> None:
+def command(profiles: str | None, measure: str, dry_run: bool, **how: Unpack[How]) -> None:
     """The lab's ratios beside the published ones, with a verdict by their intervals.
 
     What the database does not hold of the tiers as they are described now is measured first.
@@ -80,9 +90,10 @@ def _database() -> Iterator[Store]:
             yield store
 
 
-def _todo(profiles: str | None, known: Known, how: dict) -> tuple[list[experiment.Request], list[str]]:
+def _todo(profiles: str | None, known: Known, how: How) -> tuple[list[experiment.Request], list[str]]:
     """What has to be measured, checked before anything starts; and what this lab refuses to, in words."""
-    asked, refused = [], []
+    asked: list[experiment.Request] = []
+    refused: list[str] = []
     with _database() as store:
         found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
         measured = fidelity_lab.Runs(store)
@@ -104,7 +115,7 @@ def _todo(profiles: str | None, known: Known, how: dict) -> tuple[list[experimen
     return asked, refused
 
 
-def _request(run: fidelity_lab.Wanted, how: dict) -> experiment.Request:
+def _request(run: fidelity_lab.Wanted, how: How) -> experiment.Request:
     return experiment.request(
         run.overlay, modes=run.modes, arguments=run.arguments, profile_name=run.profile, **how
     )

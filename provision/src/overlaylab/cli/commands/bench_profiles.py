@@ -27,6 +27,9 @@ from overlaylab.specs import cluster as clusters
 from overlaylab.specs.profile import Profile, load_profile
 from overlaylab.store.store import Store
 
+NodesOf = tuple[str, str, tuple[float, float]]
+"""(cluster, provider, limits that nodes have for life): what steps have to share to run on the same nodes."""
+
 
 @click.command("profiles")
 @click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
@@ -126,14 +129,14 @@ class Lab:
             clusters.load_cluster(name)
         self.chosen = {tier.name: choice.choose(provider, [Variant(HOST)], tier) for tier in tiers}
         self.provider: Provider | None = None
-        self.nodes_of: tuple | None = None
+        self.nodes_of: NodesOf | None = None
         self.entered = False
 
     def _limits(self, tier: Profile) -> tuple[float, float]:
         """vCPUs and quota that the tier's nodes have for life, as containers do; zeros: they can be told at any time."""
         return (tier.vcpus or 0, tier.quota or 0) if self.chosen[tier.name][0] == "lxc" else (0, 0)
 
-    def order(self, tier: Profile) -> tuple:
+    def order(self, tier: Profile) -> tuple[str, float, float]:
         """Sorts tiers so that those of the same nodes follow each other."""
         return self.chosen[tier.name][0], *self._limits(tier)
 
@@ -155,7 +158,7 @@ class Lab:
         await self.provider.renew()
         return on_nodes(self.provider, step.profile)
 
-    async def _give_up(self, following: tuple) -> None:
+    async def _give_up(self, following: NodesOf) -> None:
         """Nodes that run beside those that are measured take a share of the CPU."""
         provider, before = self.provider, self.nodes_of
         if provider is None or before is None:
@@ -163,7 +166,7 @@ class Lab:
         await self.leave()
         self.provider = self.nodes_of = None
         if before[:2] != following[:2]:
-            await provider.down()  # type: ignore[attr-defined]
+            await provider.down()
 
     def record(self, step: Step) -> RunRecord:
         assert self.provider is not None

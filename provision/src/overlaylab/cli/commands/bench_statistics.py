@@ -80,12 +80,12 @@ def command(trials: int, intervals: int, seed: int) -> None:
             (1, 0.02, 0),
             (10, 0.02, 0),
         ):
-            found = errors(scenario, overlays, precision, trials, next(chance), blocks)
-            taken = f"{LOOKS} looks, {found.mean_blocks:.1f} of {found.blocks}" if precision else str(blocks)
+            seen = errors(scenario, overlays, precision, trials, next(chance), blocks)
+            taken = f"{LOOKS} looks, {seen.mean_blocks:.1f} of {seen.blocks}" if precision else str(blocks)
             # Two systems with different noise and the same median are not identical, but neither is slower.
-            table.add_row(scenario.name, str(overlays), taken, _rate(found.different), _rate(found.same))
+            table.add_row(scenario.name, str(overlays), taken, _rate(seen.different), _rate(seen.same))
             wrong += _judged(
-                f"{scenario.name}, {overlays} overlays, {taken} blocks", found.different, found.same
+                f"{scenario.name}, {overlays} overlays, {taken} blocks", seen.different, seen.same
             )
     out.print(table)
 
@@ -94,14 +94,14 @@ def command(trials: int, intervals: int, seed: int) -> None:
         "noise", "blocks", "intervals of the change that hold 1", "comparisons that fail, 20 rows (may: 5%)",
     )  # fmt: skip
     for scenario in SCENARIOS:
-        for blocks, spread in (((6, 6), 1.0), ((10, 30), 1.0), ((10, 10), 3.0)):
-            two = two_runs(scenario, blocks, trials, next(chance), spread)
+        for both, spread in (((6, 6), 1.0), ((10, 30), 1.0), ((10, 10), 3.0)):
+            two = two_runs(scenario, both, trials, next(chance), spread)
             wider = "" if spread == 1 else f", the second {spread:g} times as noisy"
             table.add_row(
-                f"{scenario.name}{wider}", f"{blocks[0]}, {blocks[1]}", _rate(two.held), _rate(two.failed)
+                f"{scenario.name}{wider}", f"{both[0]}, {both[1]}", _rate(two.held), _rate(two.failed)
             )
             if spread == 1:  # beyond what the method promises
-                wrong += _judged(f"two runs, {scenario.name}, {blocks}", two.failed)
+                wrong += _judged(f"two runs, {scenario.name}, {both}", two.failed)
     out.print(table)
 
     table = _table(

@@ -13,6 +13,7 @@ import click
 from overlaylab.bench import scale_bench
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
 from overlaylab.core.progress import say
 from overlaylab.machine import packages
 from overlaylab.report import comparison
@@ -63,7 +64,7 @@ def command(per_trial: int, rounds: int, runtime: str | None) -> None:
     sys.exit(not within)
 
 
-def _said(samples: int, found: dict) -> bool:
+def _said(samples: int, found: JSON) -> bool:
     """Print what was measured; whether it keeps the limits, which are for the largest."""
     names = "first_plot", "filter", "time_filter", "memory", "idle_cpu"
     first, choice, in_time, memory, idle = (found[name] for name in names)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from overlaylab.core import paths
+
+if TYPE_CHECKING:
+    from overlaylab.machine.bundle_manifest import Manifest
 
 
 @click.group()
@@ -28,12 +32,12 @@ def command() -> None:
 @click.option("--sign", "key", envvar="SIGN", default="", help="A key of ssh to sign it with.")
 def make(out: Path, system: str, contents: str, overlays: str, key: str) -> None:
     """Make a bundle of this commit, and print its digest."""
-    from overlaylab.image import bundle_make
+    from overlaylab.image import bundle_make, bundle_parts
 
     target = paths.typed(out).absolute()
     request = bundle_make.Request(
         system,
-        bundle_make.contents_of([contents]) or bundle_make.CONTENTS,
+        bundle_make.contents_of([contents]) or bundle_parts.CONTENTS,
         bundle_make.contents_of([overlays]),
         paths.typed(key).absolute() if key else None,
     )
@@ -62,7 +66,7 @@ def verify(file: Path) -> None:
     click.echo(f"{found.digest}  {file.name}")
 
 
-def describe(manifest) -> str:
+def describe(manifest: Manifest) -> str:
     """The manifest as a few lines and a table of parts."""
     lines = [
         f"overlaylab {manifest.version}, commit {manifest.commit}",

@@ -6,6 +6,8 @@ import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Set
+from pathlib import Path
 
 import click
 from rich.table import Table
@@ -15,13 +17,13 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
 from overlaylab.machine import services
-from overlaylab.providers import named
+from overlaylab.providers import Provider, named
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
 
 
-def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
+def provider_of(cluster: str, asked: str | None, tier: Profile | None = None) -> Provider:
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
     tier: what its nodes are for, where it is known: containers get a tier's vCPUs and quota when they are made.
@@ -29,13 +31,14 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None):
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
     name = asked or named.of_cluster(cluster)
-    limits = {"vcpus": tier.vcpus, "quota": tier.quota} if tier is not None and name == "lxc" else {}
-    return named.make(name, cluster, say, **limits)
+    if tier is not None and name == "lxc":
+        return named.make(name, cluster, say, vcpus=tier.vcpus, quota=tier.quota)
+    return named.make(name, cluster, say)
 
 
 def provider_there(
     cluster: str, asked: str | None, inventory: str | None = None, tier: Profile | None = None
-):
+) -> Provider:
     """The provider of nodes that exist: SSH hosts where an inventory is named, else as `provider_of`.
 
     Raises UserError where the cluster has no nodes, before anything is installed for them.
@@ -60,7 +63,7 @@ def has_nodes(cluster: str, asked: str | None) -> bool:
     return any(cluster in named.clusters_of(name) for name in ([asked] if asked else named.NAMES))
 
 
-async def are_up(provider) -> bool:
+async def are_up(provider: Provider) -> bool:
     """Whether commands can be run on the nodes as they are; SSH hosts are taken to be up."""
     if provider.name == "hosts":
         return True
@@ -115,7 +118,7 @@ def status(cluster: str, asked: str | None) -> None:
         return
     provider = provider_of(cluster, asked)
 
-    async def ask():
+    async def ask() -> tuple[dict[str, str], Set[str], tuple[str, bool] | None]:
         states = await provider.status()
         answers = set(states.values()) == {"running"} and (provider.folder / "inventory.yml").exists()
         profile = await _profile_in_force(cluster, provider) if answers else None
@@ -161,7 +164,7 @@ def status(cluster: str, asked: str | None) -> None:
     out.print(f"converged and snapshotted: {', '.join(names) or 'none'}")
 
 
-async def _profile_in_force(cluster: str, provider) -> tuple[str, bool]:
+async def _profile_in_force(cluster: str, provider: Provider) -> tuple[str, bool]:
     """In words, and whether it delays; the nodes run. They are not asked while something may be measured on them: a login costs CPU time."""
     from overlaylab.shaping import record as profile_record
 
@@ -204,7 +207,7 @@ def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple
     os.execvp(argv[0], [*argv, *words])
 
 
-def ssh_argv(node: InventoryNode, folder) -> list[str]:
+def ssh_argv(node: InventoryNode, folder: Path) -> list[str]:
     """OpenSSH's argv for a node, with the one host key that is accepted."""
     known = folder / "known_hosts"
     name = node.ssh_host if node.ssh_port == 22 else f"[{node.ssh_host}]:{node.ssh_port}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +14,11 @@ from overlaylab.image import checks as image_checks
 from overlaylab.machine import access, ready
 from overlaylab.machine import checks as host_checks
 from overlaylab.providers import lxc_host, named, requirements
+
+if TYPE_CHECKING:  # drawing takes time to import, and JSON needs none of it
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
 _STYLES = {host_checks.OK: "green", host_checks.WARNING: "yellow", host_checks.PROBLEM: "bold red"}
 
@@ -51,7 +57,7 @@ def command(as_json: bool) -> None:
     sys.exit(0 if fit else 1)
 
 
-def _plain(row: requirements.Row) -> dict[str, dict]:
+def _plain(row: requirements.Row) -> dict[str, dict[str, Any]]:
     """Verdicts for programs: {provider: fields}."""
     return {provider: asdict(verdict) for provider, verdict in row.verdicts.items()}
 
@@ -99,7 +105,7 @@ def _heading(provider: str) -> str:
     return f"{provider} (this kernel)" if provider in requirements.SHARED_KERNEL else provider
 
 
-def _cell(verdict: requirements.Verdict):
+def _cell(verdict: requirements.Verdict) -> Text:
     from rich.text import Text
 
     if not verdict.runs:
@@ -121,13 +127,13 @@ def _print_closing(checks: list[host_checks.Check], fit: bool) -> None:
         _console().print("The lab can run here" + (", with the drawbacks above." if warned else "."))
 
 
-def _console():
+def _console() -> Console:
     from overlaylab.core.progress import output
 
     return output()
 
 
-def _table(title: str):
+def _table(title: str) -> Table:
     from rich import box
     from rich.table import Table
 

@@ -38,11 +38,14 @@ def command(overlay: str | None, cluster: str, asked: str | None, inventory: str
         if not overlay:
             raise
         running, live = None, [f"what runs could not be asked: {error}"]
-    if not overlay and running is None:
+    if overlay:
+        about = overlays.load(overlay)
+    elif running is not None:
+        about = running.overlay
+    else:
         raise UserError(
             "OVERLAY", "must be named where none runs", fix=f"Known: {', '.join(overlays.names())}"
         )
-    about = overlays.load(overlay) if overlay else running.overlay
     here = running is not None and running.overlay.name == about.name
     for line in live if here else [*live, *overlay_pages.would_start(about)]:
         click.echo(line)

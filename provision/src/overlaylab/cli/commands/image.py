@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
 from overlaylab.image import node_image
 from overlaylab.machine import ready
 
@@ -54,7 +55,7 @@ def show(system: str) -> None:
     click.echo(describe(manifest, str(node_image.box_path(system))))
 
 
-def describe(manifest: dict, box: str) -> str:
+def describe(manifest: JSON, box: str) -> str:
     """The manifest in a few lines."""
     tools = manifest["tools"]
     lines = {

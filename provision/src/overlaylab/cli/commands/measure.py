@@ -6,16 +6,17 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import click
 
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
+from overlaylab.core.model import PlannedTrial
 from overlaylab.core.progress import output, readable, say
 from overlaylab.image import daemons
 from overlaylab.machine import ready
-from overlaylab.providers import named
+from overlaylab.providers import Provider, named
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import blocks_told
 from overlaylab.results import tiers
@@ -63,7 +64,9 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 @click.option(
     "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
 )
-def command(overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed) -> None:
+def command(
+    overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed: Unpack[tiers.Typed]
+) -> None:
     """Measure OVERLAY in its modes against the host network of the same nodes; `all`: every one in every mode.
 
     Every block holds the host and every mode once, in random order. The table shows the ratio to the
@@ -128,7 +131,7 @@ def _left_out(asked: experiment.Request) -> list[str]:
     return [f"left out: {variant}: {why}" for variant, why in asked.left_out.items()]
 
 
-def _in_words(cell: list) -> str:
+def _in_words(cell: list[tuple[int, PlannedTrial]]) -> str:
     """A cell's benchmarks, with the nodes where there are several pairs of them."""
     between = pairs(cell)
     told = []
@@ -138,15 +141,15 @@ def _in_words(cell: list) -> str:
     return "; ".join(told)
 
 
-def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None):
+def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None) -> Provider:
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
-    how = {"underlay_mtu": asked.profile.mtu, "role_arguments": asked.role_arguments}
+    mtu, arguments = asked.profile.mtu, asked.role_arguments
     if asked.inventory:
         from overlaylab.providers.hosts import Hosts
 
         ready.ensure("hosts")
         _begin_builds(asked)
-        return Hosts(asked.inventory, say, **how)
+        return Hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
     from overlaylab.providers import choice, lxc_host
 
     name, _ = chosen or choose_provider([asked])
@@ -154,8 +157,11 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     if name == "lxc":
         # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
         lxc_host.remember_modules(choice.load(asked.variants, asked.profile))
-        how |= {"vcpus": asked.profile.vcpus, "quota": asked.profile.quota}
-    return named.make(name, asked.cluster, say, **how)
+        return named.make(
+            name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
+            vcpus=asked.profile.vcpus, quota=asked.profile.quota,
+        )  # fmt: skip
+    return named.make(name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments)
 
 
 def _begin_builds(asked: experiment.Request) -> None:
@@ -248,7 +254,7 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
 
 
-async def _run(asked: experiment.Request, provider, store: Store, resume: str | None) -> Clock:
+async def _run(asked: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
     from overlaylab.report import comparison, table, verdicts_table
     from overlaylab.results import results, verdicts
 

@@ -23,6 +23,7 @@ from overlaylab.core.progress import output, say
 from overlaylab.live import mtu, mtu_probe
 from overlaylab.live.running import Running, find
 from overlaylab.nodes.ssh import Nodes
+from overlaylab.providers import Provider
 from overlaylab.run.evidence import asking
 from overlaylab.specs import overlays
 
@@ -85,7 +86,7 @@ def _only(variants: list[Variant], typed: str | None) -> Variant:
     return variants[0]
 
 
-async def _examine(provider, variant: Variant | None) -> mtu.Facts:
+async def _examine(provider: Provider, variant: Variant | None) -> mtu.Facts:
     """variant: what to bring up first; None: whatever runs."""
     if variant is not None:
         await provider.prepare([variant], say)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 import click
 
@@ -13,10 +14,22 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, Variant
 from overlaylab.core.progress import output, readable, say
 from overlaylab.live import policy_lab
+from overlaylab.providers import Provider
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
 from overlaylab.run.runner import RunStopped
 from overlaylab.store.store import Store
+
+
+class Typed(TypedDict):
+    """What goes on to `experiment.request` as it was typed."""
+
+    cluster: str
+    provider: str | None
+    inventory: str | None
+    blocks: int | None
+    scale: float
+    seed: int | None
 
 
 @click.command()
@@ -39,7 +52,7 @@ from overlaylab.store.store import Store
     "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
 )
 @click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
-def command(overlay: str, modes: str | None, rules: int, profile: str | None, **typed) -> None:
+def command(overlay: str, modes: str | None, rules: int, profile: str | None, **typed: Unpack[Typed]) -> None:
     """Deny and allow traffic to OVERLAY's endpoint and see that it stops and passes, then measure N rules.
 
     Half of the trials run under no policy, half behind RULES rules that match nothing of their traffic, in blocks
@@ -70,7 +83,7 @@ def _first_mode(overlay: str) -> str:
     return overlays.load(overlay).default_modes[0]
 
 
-async def _run(asked: experiment.Request, provider, store: Store, rules: int) -> None:
+async def _run(asked: experiment.Request, provider: Provider, store: Store, rules: int) -> None:
     from overlaylab.live import policy_table
     from overlaylab.report import comparison
 
@@ -97,7 +110,7 @@ async def _run(asked: experiment.Request, provider, store: Store, rules: int) ->
     policy_table.show(store, run_id, rules, output())
 
 
-async def _leave(runner: policy_lab.PolicyRunner, provider) -> None:
+async def _leave(runner: policy_lab.PolicyRunner, provider: Provider) -> None:
     from overlaylab.core.errors import NodeError
 
     # A dead node is often why we leave: that is what the user has to read.

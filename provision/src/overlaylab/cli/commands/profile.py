@@ -6,8 +6,8 @@ import asyncio
 import itertools
 import math
 import sys
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from functools import partial
 
 import click
 
@@ -26,6 +26,7 @@ from overlaylab.core.model import ProfileCheck
 from overlaylab.core.paths import PROFILES, typed
 from overlaylab.core.progress import output, readable, say
 from overlaylab.nodes import servers
+from overlaylab.providers import Provider
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import profile_table
 from overlaylab.shaping import checks as profile_checks
@@ -97,7 +98,7 @@ def apply(name: str, cluster: str, asked: str | None, inventory: str | None, fas
 @inventory_option
 def verify(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
     """Apply a profile and prove it: what one node sends is counted at the other. Exit code 1 if it fails."""
-    verdicts = []
+    verdicts: list[str] = []
 
     async def work(found: Shaper) -> None:
         verdicts.extend(check.verdict for check in await _proven(found))
@@ -182,8 +183,9 @@ async def _records(found: Shaper) -> dict[str, profile_record.Record | None]:
 
 def _tells(record: profile_record.Record | None, found: Shaper, first: profile_record.Record) -> bool:
     """Whether a node was told this profile with its latency, together with the others."""
-    same = record is not None and (record.at, record.baseline) == (first.at, first.baseline)
-    return same and record.delayed and record.profile_digest == found.profile.digest
+    if record is None or (record.at, record.baseline) != (first.at, first.baseline):
+        return False
+    return record.delayed and record.profile_digest == found.profile.digest
 
 
 async def _keep(found: Shaper, record: profile_record.Record) -> None:
@@ -198,7 +200,7 @@ def _with_nodes(
     cluster: str,
     asked: str | None,
     inventory: str | None,
-    work,
+    work: Callable[[Shaper], Awaitable[None]],
     overlay: str | None = None,
     keep: bool = False,
     sparse: bool = False,
@@ -215,10 +217,10 @@ def _with_nodes(
     if inventory:
         from overlaylab.providers.hosts import PATIENCE, Hosts
 
-        provider = Hosts(typed(inventory), say)
+        provider: Provider = Hosts(typed(inventory), say)
     else:
         # With an overlay, the nodes are made where there are none.
-        make = provider_of if overlay else partial(provider_there, inventory=None)
+        make = provider_of if overlay else provider_there
         provider = make(cluster, asked, tier=None if tier.is_none else tier)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 

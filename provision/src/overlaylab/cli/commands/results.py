@@ -80,7 +80,8 @@ def compare_command(
     Says how far each ratio to the host moved, with intervals and verdicts. Exit codes with FAIL_OVER: 0 nothing got worse by more than that, 1 something did, 3 nothing is shown to have, but
     too few or too noisy blocks leave it open; 2 where the two runs are not to be compared.
     """
-    first, second, *more = (*runs, *(None,) * (2 - len(runs)))
+    named: list[str | None] = [*runs, *[None] * (2 - len(runs))]
+    first, second, *more = named
     if more or (runs and run_a):
         raise UserError(
             "runs",
