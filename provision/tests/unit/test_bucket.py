@@ -1,7 +1,10 @@
 """The bucket of a tier with two rates: what it holds, and when it is looked at next."""
 
+import subprocess
+
 import pytest
 
+from overlaylab.shaping.on_node import bucket as keeper
 from overlaylab.shaping.on_node.bucket import LONGEST, SHORTEST, Bucket
 
 MB = 1e6
@@ -79,3 +82,16 @@ def test_an_idle_node_keeps_even_a_bucket_that_would_not_last_for_a_look() -> No
     one = Bucket(5 * MB, 100 * MB, 10 * MB, lead=0.1)
     one.account(1.0, 0)
     assert (one.level, one.empty) == (5 * MB, False)
+
+
+def test_it_ends_with_the_reason_where_the_profile_was_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = "qdisc htb 1: root refcnt 2\n Sent 1234 bytes 5 pkt (dropped 0, overlimits 0 requeues 0)\n"
+
+    def run(argv: list[str], **how: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(argv, 0, shown)
+
+    monkeypatch.setattr(keeper.subprocess, "run", run)
+    assert keeper.counted("eth1") == 1234
+    shown = "qdisc noqueue 0: root refcnt 2\n Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)\n"
+    with pytest.raises(LookupError, match="eth1 has no HTB any more"):
+        keeper.counted("eth1")

@@ -69,6 +69,23 @@ def scripts(provider: Hosts, word: str, node: str = "node1") -> list[str]:
     return [script for script in provider.nodes[node].log if word in script]
 
 
+# -- somebody else's machines -----------------------------------------------------------------------
+
+
+async def test_hosts_are_taken_to_be_up_and_are_neither_switched_off_nor_removed(make) -> None:
+    provider = make()
+    await provider.up()
+    assert await provider.status() == {"node1": "running", "node2": "running"}
+    assert (await provider.kept(), provider.is_converged(FASTDP, ())) == (set(), False)
+    for refused in (provider.down, provider.remove_nodes):
+        with pytest.raises(UserError, match=r"hosts\.yml.*there already"):
+            await refused()
+    for look in (lambda: provider.spec, lambda: provider.folder):
+        with pytest.raises(UserError, match=r"there already"):
+            look()
+    assert all(node.log == [] for node in provider.nodes.values())
+
+
 # -- facts ------------------------------------------------------------------------------------------
 
 

@@ -86,6 +86,9 @@ def kept_script() -> str:
 
 Sample = Mapping[str, Any]
 
+Process = Sequence[Any]
+"""[number, state, start in ticks since boot]."""
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -126,7 +129,7 @@ def cpu_seconds(before: Sample | None, after: Sample | None) -> float | None:
     return None if first is None or last is None or last < first else (last - first) / 1e6
 
 
-def _processes(sample: Sample | None) -> list:
+def _processes(sample: Sample | None) -> list[Process]:
     return [] if sample is None else list(sample["processes"])
 
 
@@ -155,6 +158,6 @@ def _problems(unit: str, moments: Mapping[str, Any]) -> list[str]:
 _WHEN = {"during": "before the middle of the trial", "after": "during the trial"}
 
 
-def _identity(process: Sequence) -> tuple[int, int]:
+def _identity(process: Process) -> tuple[int, int]:
     """What tells a process from a later one with its number."""
     return process[0], process[2]

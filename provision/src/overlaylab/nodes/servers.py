@@ -102,7 +102,7 @@ def in_endpoint(argv: Sequence[str], timeout: float) -> str:
 
 def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
     """{name: server} for the trials: one for each tool, port and transport, however many trials it serves."""
-    found = {}
+    found: dict[str, Server] = {}
     for trial in trials:
         server = benchmarks.load(trial.tool).server(trial.parameters)
         if server is None:

@@ -8,8 +8,9 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, TypedDict, Unpack
 
 import asyncssh
 
@@ -30,6 +31,14 @@ class Completed:
     duration: float
 
 
+class Options(TypedDict, total=False):
+    """What `Node.sh` takes beside the script."""
+
+    timeout: float
+    check: bool
+    stdin: str | bytes | None
+
+
 class Node:
     """One node of the inventory; commands run as root."""
 
@@ -37,7 +46,7 @@ class Node:
         self.spec = spec
         self.name = spec.name
         self._connection: asyncssh.SSHClientConnection | None = None
-        self._shell: asyncssh.SSHClientProcess | None = None
+        self._shell: asyncssh.SSHClientProcess[bytes] | None = None
         self._busy = asyncio.Lock()
 
     async def connect(self, timeout: float = 60) -> None:
@@ -72,8 +81,12 @@ class Node:
                     ) from error
                 await asyncio.sleep(0.2)
 
-    def _options(self) -> dict:
-        options: dict = {"username": self.spec.ssh_user, "keepalive_interval": 15, "connect_timeout": 15}
+    def _options(self) -> dict[str, Any]:
+        options: dict[str, Any] = {
+            "username": self.spec.ssh_user,
+            "keepalive_interval": 15,
+            "connect_timeout": 15,
+        }
         if self.spec.ssh_key:
             # The agent and other keys are left out: sshd counts every key that it is offered.
             options |= {"client_keys": [str(self.spec.ssh_key)], "agent_path": None}
@@ -169,7 +182,7 @@ class Node:
         self._shell = shell
         return int(code), _text(out), _text(err)
 
-    async def _until(self, stream: asyncssh.SSHReader, mark: bytes) -> tuple[bytes, bytes]:
+    async def _until(self, stream: asyncssh.SSHReader[bytes], mark: bytes) -> tuple[bytes, bytes]:
         """What the stream gives up to the mark, and the rest of the mark's line."""
         seen = bytearray()
         while True:
@@ -202,7 +215,7 @@ class Node:
             raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
         return code, _text(out), _text(err)
 
-    async def _session(self, command: str, stdin: int) -> asyncssh.SSHClientProcess:
+    async def _session(self, command: str, stdin: int) -> asyncssh.SSHClientProcess[bytes]:
         assert self._connection is not None
         sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
         return await self._connection.create_process(f"{sudo}{command}", encoding=None, stdin=stdin)
@@ -252,7 +265,7 @@ class Nodes(Mapping[str, Node]):
     def __getitem__(self, name: str) -> Node:
         return self._nodes[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         return iter(self._nodes)
 
     def __len__(self) -> int:
@@ -265,7 +278,9 @@ class Nodes(Mapping[str, Node]):
         for node in self.values():
             node.drop()
 
-    async def sh(self, script: str, *, only: Iterable[str] | None = None, **options) -> dict[str, Completed]:
+    async def sh(
+        self, script: str, *, only: Iterable[str] | None = None, **options: Unpack[Options]
+    ) -> dict[str, Completed]:
         """The same script on all nodes (or on `only`) at once."""
         names = list(only) if only is not None else list(self)
         results = await asyncio.gather(*(self[name].sh(script, **options) for name in names))

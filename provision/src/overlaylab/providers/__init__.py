@@ -5,13 +5,15 @@ Not here: a profile's numbers in tc's words, and what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from overlaylab.core.model import JSON, Variant
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.shaping.cpu import CpuHolder
+from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
 
 Say = Callable[[str], None]
@@ -31,17 +33,50 @@ class Entered:
 
 
 class Provider(Protocol):
-    """A cluster of nodes that can be put into the state of any variant, again and again."""
+    """A cluster of nodes that can be put into the state of any variant, again and again.
 
-    name: str
-    accelerator: str
-    image: str | None
-    cluster: str
-    nodes: Nodes
-    snapshots: bool
+    SSH hosts are there without a provider's doing and are left there: what would make or end them raises UserError.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def accelerator(self) -> str: ...
+
+    @property
+    def image(self) -> str | None:
+        """The key of the image that the nodes were made from; None where they were there before."""
+        ...
+
+    @property
+    def cluster(self) -> str: ...
+
+    @property
+    def nodes(self) -> Nodes: ...
+
+    @property
+    def snapshots(self) -> bool:
+        """Whether what was converged is kept, and put back in seconds."""
+        ...
 
     @property
     def inventory(self) -> Inventory: ...
+
+    @property
+    def spec(self) -> ClusterSpec:
+        """The cluster's file. UserError where an inventory takes its place."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """What is known of nodes that were made here; `inventory.yml` is in it. UserError where none are made."""
+        ...
+
+    @property
+    def networks(self) -> Sequence[str]:
+        """Names of the networks that were made on this machine for the nodes."""
+        ...
 
     @property
     def cpu(self) -> CpuHolder:
@@ -50,6 +85,30 @@ class Provider(Protocol):
 
     def describe(self) -> JSON:
         """What a run records about the nodes: vCPUs, memory, addresses."""
+        ...
+
+    async def status(self) -> dict[str, str]:
+        """State of each node in the words of what it runs on; ``running`` and ``absent`` are common to all."""
+        ...
+
+    async def kept(self) -> set[str]:
+        """Snapshots that all nodes have; none where there are no `snapshots`."""
+        ...
+
+    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
+        """Whether one of the snapshots is the variant's, under whatever MTU and arguments."""
+        ...
+
+    async def up(self) -> None:
+        """Nodes that run in the clean state, made if need be."""
+        ...
+
+    async def down(self) -> None:
+        """Switch the nodes off; what was converged is kept where there are snapshots. UserError for SSH hosts."""
+        ...
+
+    async def remove_nodes(self) -> None:
+        """Remove the nodes and all that was made for them; none is no error. UserError for SSH hosts."""
         ...
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from overlaylab.core.errors import UserError
@@ -22,6 +22,7 @@ from overlaylab.providers import Entered, Say, requirements
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
+from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, load_inventory
 from overlaylab.tools import base as benchmarks
 
@@ -58,6 +59,7 @@ class Hosts:
     name = "hosts"
     snapshots = False
     image = None
+    networks = ()
 
     def __init__(
         self, path: Path, say: Say, *, underlay_mtu: int | None = None, role_arguments: JSON | None = None
@@ -72,7 +74,7 @@ class Hosts:
         self._current: Variant | None = None
         self._unsure: Variant | None = None
         """What was being converged or reset when that failed: it may be there in part."""
-        self._renewing: asyncio.Task | None = None
+        self._renewing: asyncio.Task[None] | None = None
         self._facts: dict[str, JSON] = {}
 
     @property
@@ -80,8 +82,41 @@ class Hosts:
         return self._inventory
 
     @property
+    def spec(self) -> ClusterSpec:
+        raise self._not_ours("described by a cluster file")
+
+    @property
+    def folder(self) -> Path:
+        raise self._not_ours("made here")
+
+    def _not_ours(self, what: str) -> UserError:
+        return UserError(
+            f"{self.path}", f"its hosts are there already and cannot be {what}",
+            fix="Leave INVENTORY out for nodes of the lab's own",
+        )  # fmt: skip
+
+    @property
     def cpu(self) -> CpuHolder:
         return InNode(self.nodes)
+
+    async def status(self) -> dict[str, str]:
+        """They are taken to be up: connecting to them tells."""
+        return {node.name: "running" for node in self._inventory.nodes}
+
+    async def kept(self) -> set[str]:
+        return set()
+
+    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
+        return False
+
+    async def up(self) -> None:
+        """Nothing to do, as `status` has it."""
+
+    async def down(self) -> None:
+        raise self._not_ours("switched off")
+
+    async def remove_nodes(self) -> None:
+        raise self._not_ours("removed")
 
     def describe(self) -> JSON:
         return {

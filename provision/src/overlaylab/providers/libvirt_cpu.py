@@ -30,7 +30,9 @@ class LibvirtCpu(InNode):
         await asyncio.gather(super().hold(vcpus, None), *limits)
 
     async def held(self) -> dict[str, CpuState]:
-        inside, *quotas = await asyncio.gather(super().held(), *map(_quota, self.domains.values()))
+        inside, quotas = await asyncio.gather(
+            super().held(), asyncio.gather(*map(_quota, self.domains.values()))
+        )
         return {
             name: CpuState(inside[name].vcpus, quota)
             for name, quota in zip(self.domains, quotas, strict=True)

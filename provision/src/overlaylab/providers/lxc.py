@@ -12,7 +12,8 @@ import contextlib
 import json
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from overlaylab.core import lock, paths
@@ -56,7 +57,7 @@ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev
 """
 
 
-def state_folder(cluster: str):
+def state_folder(cluster: str) -> Path:
     """Where a cluster's containers are remembered: beside a libvirt cluster of the same name."""
     return paths.cache() / "clusters" / cluster / "lxc"
 
@@ -263,7 +264,7 @@ class Lxc(NotedNodes):
         self._nodes = None
 
     async def _facts(self) -> JSON:
-        facts: JSON = {}
+        facts: dict[str, JSON] = {}
         for name, done in (await self.nodes.sh(FACTS)).items():
             cpus, *memory = done.stdout.split()
             # Unlimited is "max", or in the older control groups a number that no machine has.
@@ -302,7 +303,7 @@ class Lxc(NotedNodes):
         node.drop()
         await self._settled(node)
 
-    async def _settle(self, nodes, started: float) -> float:
+    async def _settle(self, nodes: Iterable[Node], started: float) -> float:
         try:
             async with asyncio.timeout(3 * PATIENCE):
                 await asyncio.gather(*map(self._settled, nodes))

@@ -317,7 +317,8 @@ def remember_modules(came: Sequence[str]) -> None:
 
 def unload_modules() -> list[str]:
     """Unload what load_modules loaded and nobody uses; the modules that stay."""
-    left, ours = loaded_modules(), []
+    left = loaded_modules()
+    ours: list[str] = []
     # What came by itself is noted without its order: each round frees what the one before used.
     while left and left != ours:
         ours = left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 
 from overlaylab.core.model import JSON, Variant
@@ -51,6 +52,12 @@ class NotedNodes:
 
     async def cpu_seconds(self) -> dict[str, float]:
         return {}
+
+    async def kept(self) -> set[str]:
+        return set()
+
+    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
+        return False
 
     async def converge(self, variant: Variant) -> None:
         """Let Ansible bring clean nodes, or a relative's, to the variant; the MTU first, which daemons look at."""

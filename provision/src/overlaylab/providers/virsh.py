@@ -35,10 +35,12 @@ async def each(domains: Iterable[str], command: str, *arguments: str) -> list[st
     """
     commands = (virsh(command, domain, *arguments) for domain in domains)
     ended = await asyncio.gather(*commands, return_exceptions=True)
+    printed = []
     for outcome in ended:
         if isinstance(outcome, BaseException):
             raise outcome
-    return ended
+        printed.append(outcome)
+    return printed
 
 
 async def domains() -> dict[str, str]:

@@ -14,7 +14,7 @@ from overlaylab.specs.suite import Suite
 from overlaylab.stats.inference import LOOKS, MARGIN, MEDIAN_TAKES, fewest_blocks, looks_at
 
 
-class Percent(click.ParamType):
+class Percent(click.ParamType[float]):
     """``2%`` on the command line, 0.02 behind it. Raises UserError."""
 
     name = "percent"
@@ -49,7 +49,7 @@ class Rules:
         """In how many parts the 5 % were divided among looks."""
         return max(1, len(self.looks))
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, object]:
         """What `rules_of` reads again."""
         primary = dict(zip(("benchmark", "metric"), self.primary, strict=True)) if self.primary else None
         return {

@@ -20,7 +20,7 @@ from typing import Any
 
 import dpkt
 
-from overlaylab.core.model import Evidence
+from overlaylab.core.model import JSON, Evidence
 from overlaylab.shaping.node_state import qdisc_bytes
 from overlaylab.specs.overlays import Mode
 
@@ -224,8 +224,16 @@ def judge_wire(node: str, mode: Mode, peer: Peer, probe: Probe) -> Evidence:
     Without encapsulation they are the endpoints' own packets, with the endpoints' addresses.
     """
     bare_is_right = mode.header_bytes == 0 and mode.wire.probe == "icmp"
-    expected = {"filter": mode.wire.filter, "marker": mode.wire.marker, "bare_icmp": bare_is_right}
-    observed = {"encapsulated": probe.encapsulated, "bare_icmp": probe.bare_icmp, "marked": probe.marked}
+    expected: dict[str, object] = {
+        "filter": mode.wire.filter,
+        "marker": mode.wire.marker,
+        "bare_icmp": bare_is_right,
+    }
+    observed: dict[str, object] = {
+        "encapsulated": probe.encapsulated,
+        "bare_icmp": probe.bare_icmp,
+        "marked": probe.marked,
+    }
     carried = probe.bare_icmp if bare_is_right else probe.encapsulated
     problems = []
     if bare_is_right:
@@ -272,10 +280,10 @@ def judge_mtu(node: str, mtu: int, probe: Pinged) -> Evidence:
 
 def judge_accounting(
     sender: str,
-    before: dict[str, Any],
-    after: dict[str, Any],
-    peer_before: dict[str, Any],
-    peer_after: dict[str, Any],
+    before: JSON,
+    after: JSON,
+    peer_before: JSON,
+    peer_after: JSON,
 ) -> Evidence | None:
     """Bytes that the sender's qdisc counted against bytes that the receiver's NIC got, over one trial.
 

@@ -11,7 +11,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import Any
 
-from overlaylab.core.model import Evidence
+from overlaylab.core.model import JSON, Evidence
 from overlaylab.run.evidence import (
     _CUT,
     HEADERS,
@@ -44,7 +44,7 @@ def addresses_script() -> str:
     return f"ip -n {FIRST} -4 -j address show; echo '{_CUT}'; ip -n {SECOND} -4 -j address show"
 
 
-def read_addresses(printed: str, status: dict[str, Any]) -> tuple[str, str]:
+def read_addresses(printed: str, status: JSON) -> tuple[str, str]:
     """The addresses of both endpoints' overlay devices. ValueError where one has none.
 
     status: the overlay's own word, which names the device and, where a device has several addresses, which one. What
@@ -52,14 +52,14 @@ def read_addresses(printed: str, status: dict[str, Any]) -> tuple[str, str]:
     """
     found = []
     for name, text in zip((FIRST, SECOND), printed.split(_CUT), strict=True):
-        infos = next(
+        infos: list[JSON] = next(
             (d["addr_info"] for d in json.loads(text) if d["ifname"] == status["endpoint_device"]), []
         )
-        addresses = [info["local"] for info in infos]
+        addresses: list[str] = [info["local"] for info in infos]
         if not addresses:
             raise ValueError(f"{status['endpoint_device']} has no address in the namespace {name}")
         told = status.get("endpoint_address")
-        found.append(told if told in addresses else addresses[0])
+        found.append(next((one for one in addresses if one == told), addresses[0]))
     return found[0], found[1]
 
 

@@ -6,13 +6,14 @@ import secrets
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from overlaylab.core import paths, progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.machine import ready
-from overlaylab.providers import named, requirements
+from overlaylab.providers import Provider, named, requirements
 from overlaylab.run import design, exchanges, reassembly, selection
 from overlaylab.run.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.specs import cluster as clusters
@@ -61,7 +62,7 @@ class Request:
     profiles: tuple[str, ...] = ()
     """The group of runs that it belongs to, and its tiers in their order (see ``tiers``); else None and ()."""
 
-    def arguments(self) -> dict:
+    def arguments(self) -> dict[str, object]:
         """What lab:resume needs to build the same plan."""
         group = {} if self.group is None else {"group": self.group, "profiles": list(self.profiles)}
         only = {} if self.only is None else {"only": self.only}
@@ -219,7 +220,7 @@ def _check_addresses(overlay: overlays.Overlay, spec: clusters.ClusterSpec, inve
             check_ranges(overlay, node.underlay_address.network, reached, own)
 
 
-def _bridges_of(network, routes: Sequence[dict]) -> set[str]:
+def _bridges_of(network: IPv4Network, routes: Sequence[JSON]) -> set[str]:
     """The devices that libvirt made for the lab: their route is exactly the underlay's or their name is virbr…"""
     return {r["dev"] for r in routes if r.get("dev", "").startswith("virbr") and r.get("dst") == str(network)}
 
@@ -229,7 +230,7 @@ def plan(request: Request, inventory: Inventory) -> tuple[PlannedTrial, ...]:
     return plan_trials(request.suite, request.variants, request.blocks, request.seed, inventory)
 
 
-def record(request: Request, provider) -> RunRecord:
+def record(request: Request, provider: Provider) -> RunRecord:
     """What the run is about, with the digests that resuming compares."""
     return RunRecord(
         cluster=provider.cluster,
@@ -255,7 +256,7 @@ def record(request: Request, provider) -> RunRecord:
     )
 
 
-def _machines(provider) -> str:
+def _machines(provider: Provider) -> str:
     """The kinds of host, without their names."""
     kinds = {
         f"{d['cpus']} CPUs, {d['cpu'] or 'CPU unknown'}, {d['memory_mib']} MiB"

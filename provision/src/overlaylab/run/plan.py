@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from overlaylab.core.model import PlannedTrial, Variant
+from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.suite import BenchmarkSpec, Suite
 
@@ -71,7 +72,7 @@ def planned_trial(
     )
 
 
-def endpoints(inventory: Inventory) -> tuple[tuple[str, str], ...]:
+def endpoints(inventory: Inventory | ClusterSpec) -> tuple[tuple[str, str], ...]:
     """(client's node, server's node) of every pair between which a benchmark runs.
 
     In up to two zones the first two nodes. In more, every pair of zones once, or the delays between the others

@@ -106,7 +106,7 @@ async def _status(node: Node) -> JSON:
     """The overlay's own word on a node, with its endpoint's address. NodeError where it has none."""
     printed = (await node.sh(evidence.STATUS)).stdout
     try:
-        status = json.loads(printed)
+        status: JSON = json.loads(printed)
     except ValueError:
         raise NodeError(f"{node.name}: the overlay's status cannot be read: {printed[-200:]!r}") from None
     if not status.get("endpoint_address"):
@@ -242,7 +242,7 @@ def states_around(
 
     on_server: the sample that `measure` took. Without daemons there is no `during`.
     """
-    found = {}
+    found: dict[str, dict[str, JSON]] = {}
     for node in ends.nodes:
         first = {k: v for k, v in before.states_after[node.name].items() if k != "units_during"}
         last = dict(after.states_before[node.name])

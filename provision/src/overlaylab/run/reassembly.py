@@ -90,4 +90,4 @@ def _floods(parameters: JSON, profile: Profile) -> bool:
     if datagram in (None, benchmarks.PATH) or offered is None:
         return False
     fragmented = datagram + benchmarks.UDP_HEADERS > (profile.mtu or ETHERNET_MTU)
-    return fragmented and offered > (profile.rate or CARRIED)
+    return bool(fragmented and offered > (profile.rate or CARRIED))

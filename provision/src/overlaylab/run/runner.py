@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from overlaylab.core.errors import NodeError
-from overlaylab.core.model import HOST, Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.core.model import HOST, Evidence, PlannedTrial, Sample, TrialResult, Variant
 from overlaylab.core.progress import readable, remember
 from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Node
@@ -254,7 +254,9 @@ class Runner:
         machine = cost.machine_used(machine_before, await self.provider.cpu_seconds())
         after = await proof.point(ends, last)
 
-        status, reason, samples = "ok", None, ()
+        status = "ok"
+        reason: str | None = None
+        samples: tuple[Sample, ...] = ()
         try:
             samples = tuple(tool.parse(done.stdout, done.stderr, done.exit_code, parameters))
         except ParseError as error:

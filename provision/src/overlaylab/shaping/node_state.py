@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from overlaylab.core.model import JSON
 from overlaylab.nodes import health
 from overlaylab.shaping.scripts import STATE
 
@@ -56,7 +57,7 @@ def read_state(printed: str) -> dict[str, Any]:
     Where the tier has two rates, `bucket` is what its keeper noted (on_node/bucket.py), and its `level_now` what
     came of it: the kept level and what refilled it since, less the bytes since.
     """
-    state = json.loads(printed)
+    state: dict[str, Any] = json.loads(printed)
     bucket, sent = state.get("bucket"), qdisc_bytes(state)
     if bucket and sent is not None:
         # The note is read last, and may be newer than clock and counter.
@@ -70,15 +71,16 @@ SOCKET_DROPS = """awk '/^Udp: [A-Z]/{for(i=1;i<=NF;i++)if($i=="RcvbufErrors")n=i
 """Prints how many datagrams sockets had no room for since boot: those were not lost by the network (proc(5))."""
 
 
-def qdisc_bytes(state: dict[str, Any]) -> int | None:
+def qdisc_bytes(state: JSON) -> int | None:
     """Bytes that the root HTB qdisc has sent; None where the underlay is not shaped."""
     for qdisc in state["qdisc"]:
         if qdisc.get("root") and qdisc["kind"] == "htb":
-            return qdisc["bytes"]
+            sent: int = qdisc["bytes"]
+            return sent
     return None
 
 
-def idle_share(before: dict[str, Any], after: dict[str, Any]) -> float | None:
+def idle_share(before: JSON, after: JSON) -> float | None:
     """Share of CPU time, in 0…1, that was idle between two states; None without any time between them."""
     ticks = {name: after["cpu"][name] - before["cpu"][name] for name in before["cpu"]}
     total = sum(ticks.values())

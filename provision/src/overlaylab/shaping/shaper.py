@@ -32,8 +32,10 @@ from overlaylab.shaping.checks import (
 )
 from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.shaping.node_state import idle_share, read_state, state_script
+from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
 from overlaylab.tools import base as benchmarks
+from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
 
 T = TypeVar("T")
@@ -57,7 +59,7 @@ machine that has more than the second without it has filled the machine, though 
 QEMU's own threads work for them beside the emulated CPUs."""
 ATTEMPTS = 3
 """How often the whole proof of a profile is tried before it has failed."""
-GOODPUT = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": 5201}
+GOODPUT: JSON = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": 5201}
 """Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
 of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
 
@@ -295,8 +297,10 @@ class Shaper:
             await asyncio.gather(*map(servers.stop, pair))
         return checks
 
-    def _iperf3(self) -> dict:
-        return {"iperf3": benchmarks.load("iperf3").server(GOODPUT)}
+    def _iperf3(self) -> dict[str, Server]:
+        server = benchmarks.load("iperf3").server(GOODPUT)
+        assert server is not None
+        return {"iperf3": server}
 
     async def _goodput(self, client: str, server: str) -> ProfileCheck:
         """Goodput client to server against the header arithmetic."""
@@ -382,7 +386,7 @@ class Shaper:
     def _zone(self, name: str) -> str:
         return self._spec(name).zone
 
-    def _spec(self, name: str):
+    def _spec(self, name: str) -> InventoryNode:
         return self.nodes[name].spec
 
 

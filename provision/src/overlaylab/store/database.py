@@ -158,7 +158,7 @@ def recognise(db: sqlite3.Connection, path: Path, known: list[Migration], create
                 f"was made with another {ours[row['version']].name} than this checkout has",
                 fix="Use the checkout that made it, or set LAB_DB to a new file.",
             )
-    return version
+    return int(version)
 
 
 def heal(db: sqlite3.Connection, path: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
-from overlaylab.core.model import HOST, PlannedTrial, RunRecord, TrialResult, Variant
+from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.store import (
     imported_flent,
     imported_iperf3,
@@ -139,8 +139,9 @@ def _unpacked(packed: bytes) -> bytes:
 def _measured(content: bytes) -> Measured:
     text = _text(content)
     report = _parsed(text)
-    rows = report if isinstance(report, list) else [report]
-    if not rows or not all(isinstance(row, dict) for row in rows):
+    every = report if isinstance(report, list) else [report]
+    rows: list[JSON] = [row for row in every if isinstance(row, dict)]
+    if not rows or len(rows) < len(every):
         raise ParseError("its JSON is no object")
     try:
         json.dumps(report, ensure_ascii=False).encode()
@@ -150,8 +151,8 @@ def _measured(content: bytes) -> Measured:
         if all(row.keys() >= reader.KEYS for row in rows):
             return _checked(reader.read(rows))
     for reader in (imported_flent, imported_iperf3, imported_knb):
-        if len(rows) == 1 and report is rows[0] and report.keys() >= reader.KEYS:
-            return _checked(reader.read(report))
+        if len(rows) == 1 and report is rows[0] and rows[0].keys() >= reader.KEYS:
+            return _checked(reader.read(rows[0]))
     keys = ", ".join(repr(key[:40]) for key in list(rows[0])[:5])
     raise ParseError(f"its JSON has the keys {keys or 'of no report'}")
 
@@ -227,7 +228,7 @@ def _known(store: Store, sha256: str) -> str | None:
         " AND json_extract(arguments, '$.sha256') = ?",
         (sha256,),
     ).fetchone()
-    return row and row["run_id"]
+    return str(row["run_id"]) if row else None
 
 
 def _run(file: File, about: About) -> tuple[RunRecord, list[tuple[PlannedTrial, TrialResult]]]:

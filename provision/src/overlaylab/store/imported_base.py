@@ -6,9 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from overlaylab.core.model import JSON, Sample
 from overlaylab.tools.parsers import ParseError
+
+T = TypeVar("T")
 
 LATEST = 4102444800
 """2100, in s since 1970."""
@@ -44,7 +47,7 @@ class Measured:
     left_out: tuple[str, ...] = ()
 
 
-def member(holder: JSON, name: str, kind: type, where: str) -> object:
+def member(holder: JSON, name: str, kind: type[T], where: str) -> T:
     """holder[name], of that kind. Raises ParseError."""
     value = holder.get(name)
     if not isinstance(value, kind):
@@ -86,9 +89,9 @@ def moment(seconds: float, where: str) -> datetime:
 def seconds(text: object, where: str) -> float:
     """A time in ISO 8601, without a zone in UTC, in s since 1970. Raises ParseError."""
     try:
-        when = datetime.fromisoformat(text)  # type: ignore[arg-type]
+        when = datetime.fromisoformat(text if isinstance(text, str) else "")
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         raise ParseError(f"{where} is no time in ISO 8601") from None
 
 

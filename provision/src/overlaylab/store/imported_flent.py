@@ -133,7 +133,7 @@ def _name(name: str) -> str:
 
 
 def _samples(
-    name: str, values: list, x_values: list[float], own: JSON, singles: object, zero: float | None
+    name: str, values: list[object], x_values: list[float], own: JSON, singles: object, zero: float | None
 ) -> Iterator[Sample]:
     """Of one series; none where it has no metric here. A missing value (null) is no sample."""
     unit = str(own.get("UNITS"))
@@ -163,7 +163,7 @@ def _in_ms(name: str, singles: object) -> object:
     ]
 
 
-def _check_agreement(name: str, singles: list[object], values: list) -> None:
+def _check_agreement(name: str, singles: list[object], values: list[object]) -> None:
     """Raises ParseError where single values mean something else than flent's own results of the same series."""
     known = [[number(one, name) for one in some if one is not None] for some in (singles, values)]
     if not all(known):

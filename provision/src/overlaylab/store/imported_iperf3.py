@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from overlaylab.core.model import JSON, Sample
 from overlaylab.store.imported_base import Measured, MeasuredTrial, member, moment, number, stamp, words
@@ -59,7 +60,7 @@ def read(report: JSON) -> Measured:
     )
 
 
-def _parameters(test: JSON) -> dict:
+def _parameters(test: JSON) -> dict[str, Any]:
     """As the benchmark iperf3 names them: times in s, sizes in bytes, rates in bit/s of all streams together."""
     protocol = str(test.get("protocol")).lower()
     if protocol not in ("tcp", "udp"):
@@ -70,7 +71,7 @@ def _parameters(test: JSON) -> dict:
     block = count("iperf3", "blksize", test.get("blksize"))
     if block < 1:
         raise ParseError(f"iperf3's blksize is {block}")
-    found: dict = {
+    found: dict[str, Any] = {
         "protocol": protocol,
         "streams": streams,
         "duration": number(test.get("duration"), "iperf3's duration"),

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from overlaylab.core import lock
 from overlaylab.core.errors import UserError
 from overlaylab.store import database
-from overlaylab.store.database_errors import DISK_FULL
+from overlaylab.store.database_errors import DISK_FULL, explained
 from overlaylab.store.store import UNFINISHED, Store
 
 OF_RUN = ("run_id", "trial_id")
@@ -48,7 +48,7 @@ def choose(store: Store, runs: Sequence[str], keep: int | None, older: float | N
             "results:prune", "must be told which runs to remove",
             fix="RUN=id (several with commas), KEEP=20 for all but the 20 newest, OLDER=90 for all older than 90 days",
         )  # fmt: skip
-    with database.explained(store.path):
+    with explained(store.path):
         rows = store.db.execute(
             "SELECT run_id, state, created_at FROM run ORDER BY created_at DESC, run_id DESC"
         ).fetchall()
@@ -133,4 +133,6 @@ def _tables(db: sqlite3.Connection) -> list[tuple[str, str]]:
 
 def _free(db: sqlite3.Connection) -> int:
     """Bytes of the file's pages that hold nothing."""
-    return db.execute("PRAGMA freelist_count").fetchone()[0] * db.execute("PRAGMA page_size").fetchone()[0]
+    (pages,) = db.execute("PRAGMA freelist_count").fetchone()
+    (size,) = db.execute("PRAGMA page_size").fetchone()
+    return int(pages * size)

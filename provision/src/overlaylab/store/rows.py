@@ -61,7 +61,8 @@ def variant_id(db: sqlite3.Connection, variant: Variant) -> int:
     if row is None:
         insert(db, "_variant", overlay=key[0], mode=key[1], encrypted=key[2])
         row = db.execute(find, key).fetchone()
-    return row["variant_id"]
+    found: int = row["variant_id"]
+    return found
 
 
 def insert_run(db: sqlite3.Connection, run_id: str, run: RunRecord, trials: Sequence[PlannedTrial]) -> None:

@@ -13,6 +13,7 @@ from types import TracebackType
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Evidence, PlannedTrial, ProfileCheck, RunRecord, TrialResult, Variant
 from overlaylab.store import database
+from overlaylab.store.database_errors import explained
 from overlaylab.store.rows import (
     insert,
     insert_evidence,
@@ -115,7 +116,7 @@ class Store:
 
     def run(self, run_id: str) -> StoredRun:
         """The run and its state. Raises UserError where there is none of that id."""
-        with database.explained(self.path):
+        with explained(self.path):
             row = self.db.execute("SELECT * FROM run WHERE run_id = ?", (run_id,)).fetchone()
             if row is None:
                 raise UserError(
@@ -131,8 +132,10 @@ class Store:
 
     def find_run(self, run: str | None) -> str:
         """The id that run means: itself, its unique beginning or end, or for None the newest. UserError."""
-        with database.explained(self.path):
-            ids = [row[0] for row in self.db.execute("SELECT run_id FROM _run ORDER BY created_at, run_id")]
+        with explained(self.path):
+            ids: list[str] = [
+                row[0] for row in self.db.execute("SELECT run_id FROM _run ORDER BY created_at, run_id")
+            ]
         if not ids:
             raise UserError(
                 f"{self.path}", "holds no run yet", fix="Measure something first: ./task lab:weave."
@@ -177,14 +180,14 @@ class Store:
                     (run_id,),
                 )
         if state in ("interrupted", "done", "failed"):
-            with database.explained(self.path):
+            with explained(self.path):
                 database.to_plain_file(self.db, patience=2)
 
     # Trials
 
     def pending_trials(self, run_id: str) -> list[tuple[int, PlannedTrial]]:
         """(trial id, plan) of what is still to be done, in order; what a kill left running is taken again."""
-        with database.explained(self.path):
+        with explained(self.path):
             rows = self.db.execute(
                 "SELECT * FROM _trial JOIN _variant USING (variant_id)"
                 " WHERE run_id = ? AND status IN ('planned', 'running') ORDER BY trial_id",
@@ -194,7 +197,7 @@ class Store:
 
     def trial_ids(self, run_id: str, status: str | None = None, after: int | None = None) -> list[int]:
         """Ids in the order of the plan; only those of that status, only those after that trial."""
-        with database.explained(self.path):
+        with explained(self.path):
             rows = self.db.execute(
                 "SELECT trial_id FROM _trial WHERE run_id = ? AND (?2 IS NULL OR status = ?2)"
                 " AND (?3 IS NULL OR trial_id > ?3) ORDER BY trial_id",
@@ -280,13 +283,14 @@ class Store:
     # The file
 
     def _journal_mode(self) -> str:
-        return self.db.execute("PRAGMA journal_mode").fetchone()[0]
+        (mode,) = self.db.execute("PRAGMA journal_mode").fetchone()
+        return str(mode)
 
     def _write_ahead(self) -> None:
-        with database.explained(self.path):
+        with explained(self.path):
             self.db.execute("PRAGMA journal_mode = WAL")
 
     def _scalar(self, sql: str, arguments: Sequence[object] = ()) -> str | None:
-        with database.explained(self.path):
+        with explained(self.path):
             row = self.db.execute(sql, arguments).fetchone()
         return None if row is None else row[0]

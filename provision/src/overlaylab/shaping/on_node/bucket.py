@@ -7,6 +7,8 @@ FOLDER holds `full` and `empty`, the tc batches of the two rates, and gets `buck
 and `bucket.pid`. SIGUSR1 fills the bucket.
 """
 
+from __future__ import annotations
+
 import contextlib
 import json
 import os
@@ -29,21 +31,21 @@ class Bucket:
     lead: seconds that a look took last, and that changing the rate will take: it begins so much earlier.
     """
 
-    def __init__(self, capacity, rate, sustained, lead=0.0):
+    def __init__(self, capacity: float, rate: float, sustained: float, lead: float = 0.0) -> None:
         self.capacity, self.rate, self.sustained = capacity, rate, sustained
         self.again = min(rate * AGAIN, capacity / 10)
         self.lead = lead
         self.level = capacity
         self.empty = False
 
-    def account(self, seconds, sent):
+    def account(self, seconds: float, sent: float) -> None:
         """Let `seconds` pass in which `sent` bytes left the node."""
         self.level = min(self.capacity, self.level + self.sustained * seconds - sent)
         # What will still go out, at the rate of the moment, before the change is in force.
         still = self.lead * max(0.0, sent / seconds - self.sustained) if seconds else 0.0
         self.empty = self.level < self.again if self.empty else self.level <= still
 
-    def pause(self):
+    def pause(self) -> float:
         """Seconds until the next look: the bucket cannot be empty, or fill enough, any sooner."""
         if self.empty:
             soonest = (self.again - self.level) / self.sustained
@@ -52,7 +54,7 @@ class Bucket:
         return min(max(soonest, SHORTEST), LONGEST)
 
 
-def counted(device):
+def counted(device: str) -> int:
     """Bytes that the device's root qdisc has sent."""
     printed = subprocess.run(
         ["tc", "-s", "qdisc", "show", "dev", device],
@@ -60,10 +62,13 @@ def counted(device):
         check=True,
         text=True,
     ).stdout
-    return int(re.search(r"^qdisc htb 1: .*?\n Sent (\d+) bytes", printed, re.MULTILINE | re.DOTALL).group(1))
+    found = re.search(r"^qdisc htb 1: .*?\n Sent (\d+) bytes", printed, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise LookupError(f"{device} has no HTB any more")
+    return int(found.group(1))
 
 
-def state(bucket, since, sent, resets):
+def state(bucket: Bucket, since: float, sent: int, resets: int) -> dict[str, object]:
     """`at`: seconds of the clock of /proc/uptime; `bytes`: the qdisc's counter then."""
     return {
         "level": bucket.level,
@@ -76,7 +81,7 @@ def state(bucket, since, sent, resets):
     }
 
 
-def main(device, folder, capacity, rate, sustained):
+def main(device: str, folder: str, capacity: str, rate: str, sustained: str) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     # It is needed most when the CPU is full of the traffic that it looks at.
     with contextlib.suppress(PermissionError):  # of root in a container, say
@@ -84,7 +89,7 @@ def main(device, folder, capacity, rate, sustained):
     bucket = Bucket(float(capacity), float(rate) / 8, float(sustained) / 8)
     now, sent, resets = time.clock_gettime(time.CLOCK_BOOTTIME), counted(device), 0
 
-    def write(name, text):
+    def write(name: str, text: str) -> None:
         with open(os.path.join(folder, name + ".new"), "w") as file:
             file.write(text)
         os.replace(os.path.join(folder, name + ".new"), os.path.join(folder, name))
