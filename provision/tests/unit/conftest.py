@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the core."""
+"""What all unit tests have: fixtures, and each other's parts, whichever package's folder they lie in."""
 
 import sys
 from pathlib import Path
@@ -13,6 +13,8 @@ from overlaylab.machine import bundle_source, ready
 from overlaylab.providers import choice
 from overlaylab.specs import routes
 from overlaylab.store.store import Store
+
+sys.path += [str(folder) for folder in sorted(Path(__file__).parent.iterdir()) if folder.is_dir()]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

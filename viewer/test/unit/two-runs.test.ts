@@ -1,4 +1,4 @@
-/** The viewer computes what overlaylab computes: provision/tests/two_runs.py writes what that says. */
+/** The viewer computes what overlaylab computes: provision/tests/support/two_runs.py writes what that says. */
 import { describe, expect, test } from "vitest";
 import type { RunRow } from "../../src/contract/overview";
 import type { RunTableRow, RunValueRow } from "../../src/contract/two-runs";

@@ -2,7 +2,7 @@
 # 100 million instructions there, an exception through the interrupt table. It prints a letter per step to
 # port 0xe9 (QEMU's debugcon) and ends QEMU through port 0xf4 (isa-debug-exit) with status 42 * 2 + 1.
 # The work matters: a KVM that interprets the guest's kernel mode gets through all the steps, at a
-# hundred-thousandth of the speed. tests/unit/test_host_kvm.py holds bootsector.py to this file:
+# hundred-thousandth of the speed. tests/unit/machine/test_host_kvm.py holds bootsector.py to this file:
 #   as -o x.o bootsector.S && ld -m elf_x86_64 -Ttext 0x7c00 --oformat binary -o x.bin x.o
 .set DEBUGCON, 0xe9
 .code16
