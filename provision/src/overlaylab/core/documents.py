@@ -130,7 +130,8 @@ def validate(document: Document, schema: Path) -> None:
 
 @cache
 def _schema(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text(encoding="utf-8"))
+    schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return schema
 
 
 def named(kind: str, name: str, folder: Path, argument: str) -> Path:
@@ -173,13 +174,15 @@ def _line(wrong: Any) -> int:
 
 
 def _collect_lines(node: Any, at: tuple[Field, ...], lines: dict[tuple[Field, ...], int]) -> None:
-    if isinstance(node, dict):
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+
+    if isinstance(node, CommentedMap):
         for key, value in node.items():
             # A key that came through a merge (<<) has no position of its own: its parent's is used.
             if key in (node.lc.data or {}):
                 lines[(*at, key)] = node.lc.key(key)[0] + 1
             _collect_lines(value, (*at, key), lines)
-    elif isinstance(node, list):
+    elif isinstance(node, CommentedSeq):
         for index, value in enumerate(node):
             if index in (node.lc.data or {}):
                 lines[(*at, index)] = node.lc.item(index)[0] + 1

@@ -10,6 +10,7 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -60,15 +61,16 @@ def readable(seconds: float) -> str:
     return f"{whole} s" if whole < 90 else f"{whole // 60} min {whole % 60:02d} s"
 
 
-def _file():
+def _file() -> Path:
     return paths.cache() / "durations.json"
 
 
 def _read() -> dict[str, list[float]]:
     try:
-        return json.loads(_file().read_text())
+        found = json.loads(_file().read_text())
     except (OSError, ValueError):
         return {}
+    return found if isinstance(found, dict) else {}
 
 
 def estimate(key: str, default: float | None = None) -> float | None:

@@ -47,7 +47,8 @@ def best_error(data: Any, schema: Mapping[str, Any]) -> ValidationError | None:
         return None
     order = {"additionalProperties": 0, "required": 2}
     errors.sort(key=lambda e: (order.get(e.validator, 1), _position(data, e.absolute_path)))
-    return best_match(errors[:1])
+    first: ValidationError | None = best_match(errors[:1])
+    return first
 
 
 def _to_the_end(schema: Any) -> Any:
@@ -76,23 +77,25 @@ def _position(data: Any, path: Any) -> list[int]:
 def in_words(error: ValidationError) -> Violation:
     """Rule, value and next step for one violation. A schema's ``description`` explains a pattern."""
     fields = tuple(error.absolute_path)
-    about = error.schema.get("description") if isinstance(error.schema, Mapping) else None
-    value, wanted = error.instance, error.validator_value
+    schema: Mapping[str, Any] = error.schema if isinstance(error.schema, Mapping) else {}
+    about = schema.get("description")
+    value: Any = error.instance
+    wanted: Any = error.validator_value
     fix = f"Expected: {about}." if about else "Correct the value."
     match error.validator:
         case "additionalProperties":
-            known = sorted(error.schema.get("properties", {}))
-            patterns = error.schema.get("patternProperties", {})
+            known = sorted(schema.get("properties", {}))
+            patterns = schema.get("patternProperties", {})
             key = next(k for k in value if k not in known and not any(re.search(p, k) for p in patterns))
-            if "x-keys" in error.schema:  # our own annotation: what the keys have to be, in words
-                return Violation((*fields, key), f"must be {error.schema['x-keys']}", show(key), "Rename it.")
+            if "x-keys" in schema:  # our own annotation: what the keys have to be, in words
+                return Violation((*fields, key), f"must be {schema['x-keys']}", show(key), "Rename it.")
             close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
             fix = (f'Did you mean "{close[0]}"? ' if close else "") + f"Known keys: {', '.join(known)}."
             return Violation((*fields, key), "is no key of this mapping", None, fix)
         case "required":
             key = next(k for k in wanted if k not in value)
-            known = error.schema.get("properties", {}).get(key, {})
-            hint = known.get("description") if isinstance(known, Mapping) else None
+            missing = schema.get("properties", {}).get(key, {})
+            hint = missing.get("description") if isinstance(missing, Mapping) else None
             return Violation((*fields, key), "is missing", None, f"Add it: {hint}." if hint else "Add it.")
         case "pattern" if about:
             return Violation(fields, f"must be {about}", show(value), "Write it in this form.")

@@ -102,7 +102,7 @@ def end_of_elf(header: bytes) -> int:
     if len(header) < _HEADER.size or header[:6] != b"\x7fELF\x02\x01":
         raise ValueError("no 64-bit little-endian ELF program")
     fields = _HEADER.unpack_from(header)
-    sections, size, count = fields[6], fields[11], fields[12]
+    sections, size, count = int(fields[6]), int(fields[11]), int(fields[12])
     if not sections or not count:
         raise ValueError("an ELF program without a table of sections")
     return sections + size * count

@@ -57,7 +57,8 @@ def screen(user: User, home: Path, size: str = SIZE) -> Iterator[dict[str, str]]
     finally:
         server.terminate()
         server.wait()
-        server.stderr.close()
+        if server.stderr is not None:
+            server.stderr.close()
 
 
 def _entry(cookie: bytes) -> bytes:

@@ -200,11 +200,12 @@ def write(manifest: Manifest, files: dict[str, Path], out: Path) -> str:
     try:
         with process.interruptible(), tarfile.open(partial, "w", format=tarfile.GNU_FORMAT) as tar:
             seen: set[PurePosixPath] = set()
-            for path, content in (
+            contents: list[tuple[str, bytes | Path]] = [
                 (NAME, to_json(manifest).encode()),
                 (SUMS, sums_of(manifest).encode()),
                 *sorted(files.items(), key=lambda item: (item[0].startswith(f"{FOLDER}/"), item[0])),
-            ):
+            ]
+            for path, content in contents:
                 for folder in reversed(PurePosixPath(TOP, path).parents[:-1]):
                     if folder not in seen:
                         seen.add(folder)

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab.core import disk_full
-from overlaylab.core.documents import Document, shown
+from overlaylab.core.documents import Document
+from overlaylab.core.documents_limits import shown
 from overlaylab.core.errors import UserError
 
 

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from overlaylab.core import disk_full, paths, progress
-from overlaylab.core.documents import Document, load_document, shown, unknown
+from overlaylab.core.documents import Document, load_document, unknown
+from overlaylab.core.documents_limits import shown
 from overlaylab.core.errors import UserError
 from overlaylab.image.daemon_sources import Patched, copy_files, copy_patched, patched, pinned
 from overlaylab.machine import bundle_source
@@ -47,12 +48,14 @@ class Recipe:
     @property
     def binaries(self) -> dict[str, str]:
         """{binary: Go package}."""
-        return self.source.data["binaries"]
+        binaries: dict[str, str] = self.source.data["binaries"]
+        return binaries
 
     @property
     def files(self) -> dict[str, str]:
         """{file: its path in the module}: what the daemons read, unchanged."""
-        return self.source.data.get("files", {})
+        files: dict[str, str] = self.source.data.get("files", {})
+        return files
 
 
 def names() -> tuple[str, ...]:
@@ -248,7 +251,7 @@ def _build(recipe: Recipe, go: str, key: str, done: Path) -> None:
 def _finished(folder: Path) -> dict[str, Any] | None:
     """The manifest of a complete build with its paths filled in, None where there is none."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text())
+        manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
         for name, binary in manifest["binaries"].items():
             path = folder / name
             archive = folder / f"{name}.gz"

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
 from overlaylab.core.progress import say, step
 from overlaylab.image import boxes, node_image, process
 from overlaylab.image.vagrant import read_json
@@ -160,14 +161,15 @@ def _build_in(work: Path, folder: Path, system: str) -> None:
     log.unlink(missing_ok=True)
 
 
-def _partitions(disk: Path) -> dict:
+def _partitions(disk: Path) -> JSON:
     program = find_program("sfdisk")
     assert program is not None
     asked = subprocess.run([program, "--json", disk], check=True, capture_output=True, text=True)
-    return json.loads(asked.stdout)
+    table: JSON = json.loads(asked.stdout)
+    return table
 
 
-def root_offset(table: dict) -> int:
+def root_offset(table: JSON) -> int:
     """Where the root file system begins on a disk, in bytes: its largest Linux partition.
 
     table: as ``sfdisk --json`` prints it. Raises UserError where there is none.
@@ -182,4 +184,4 @@ def root_offset(table: dict) -> int:
             fix="Choose a SYSTEM whose image has one",
         )
     root = max(linux, key=lambda part: part["size"])
-    return root["start"] * described.get("sectorsize", 512)
+    return int(root["start"] * described.get("sectorsize", 512))

@@ -98,7 +98,7 @@ def manifest(system: str = "debian") -> dict[str, Any] | None:
     """What the image for the present inputs is made of; None if it is not built."""
     path = folder(system) / MANIFEST
     try:
-        return json.loads(path.read_text())
+        made: dict[str, Any] = json.loads(path.read_text())
     except FileNotFoundError:
         return None
     except ValueError as wrong:
@@ -108,6 +108,7 @@ def manifest(system: str = "debian") -> dict[str, Any] | None:
             seen=wrong,
             fix=f"Remove the folder {path.parent} and type `./task image:build`",
         ) from wrong
+    return made
 
 
 def build(system: str = "debian") -> Path:

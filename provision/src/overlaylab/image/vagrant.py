@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
@@ -166,9 +167,10 @@ def pool_path() -> Path:
     return paths.cache() / "pool"
 
 
-def read_json(path: Path) -> dict:
+def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in the file, {} where there is none or it is damaged."""
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
     except (OSError, ValueError):
         return {}
+    return found if isinstance(found, dict) else {}

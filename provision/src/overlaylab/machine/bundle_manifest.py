@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
+from typing import Any
 
 from overlaylab.core.errors import UserError
 
@@ -136,7 +137,7 @@ def from_json(text: str | bytes, where: str) -> Manifest:
         ) from None
 
 
-def _file(data: dict) -> File:
+def _file(data: dict[str, Any]) -> File:
     file = File(str(data["path"]), int(data["bytes"]), str(data["sha256"]), bool(data["executable"]))
     path = PurePosixPath(file.path)
     if path.is_absolute() or ".." in path.parts or "\n" in file.path or str(path) != file.path:

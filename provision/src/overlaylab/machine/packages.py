@@ -160,8 +160,8 @@ def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
     Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
     """
     if not uses_apt():
-        wanted = [*(() if alone else PACKAGES), *groups]
-        programs = [name for group in wanted for name in PROGRAMS.get(group, ())]
+        kinds = [*(() if alone else PACKAGES), *groups]
+        programs = [name for group in kinds for name in PROGRAMS.get(group, ())]
         absent = [name for name in programs if find_program(name) is None]
         if absent:
             raise UserError(

@@ -60,7 +60,12 @@ def end_as_root(pids: Sequence[int], why: str, signal: str = "TERM") -> None:
 
 
 def run_as_root(
-    argv: Sequence[str], why: str, *, capture: bool = False, **options
+    argv: Sequence[str],
+    why: str,
+    *,
+    capture: bool = False,
+    stdin: int | None = None,
+    stderr: int | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """Run ``argv`` as root after saying why; its exit code is the caller's to judge.
 
@@ -74,5 +79,6 @@ def run_as_root(
         # stdout belongs to the command's own result (tables, JSON).
         stdout=subprocess.PIPE if capture else sys.stderr.fileno(),
         check=False,
-        **options,
+        stdin=stdin,
+        stderr=stderr,
     )

@@ -14,7 +14,8 @@ from ipaddress import AddressValueError, IPv4Address, IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
 
-from overlaylab.core.documents import Document, Field, load_document, shown
+from overlaylab.core.documents import Document, load_document
+from overlaylab.core.documents_limits import Field, shown
 from overlaylab.core.errors import UserError
 from overlaylab.core.paths import PROVISION
 
@@ -153,14 +154,14 @@ def _node(document: Document, name: str, common: dict[str, Any], own: dict[str, 
                 rule="is missing",
                 fix=f"Add it to the host, or to all.vars where every host has the same. {_ABOUT[key]}",
             )
-    key = values.get("ansible_ssh_private_key_file")
-    if key is not None:
-        key = Path(key).expanduser()
-        if not key.is_file():
+    ssh_key: Path | None = None
+    if (written := values.get("ansible_ssh_private_key_file")) is not None:
+        ssh_key = Path(written).expanduser()
+        if not ssh_key.is_file():
             raise document.error(
                 *at("ansible_ssh_private_key_file"),
                 rule="must be a file with the private key",
-                seen=f'"{key}"',
+                seen=f'"{ssh_key}"',
                 fix="Correct the path (a relative one starts where you type the command), or leave it "
                 "out to use the keys of ssh-agent.",
             )
@@ -177,7 +178,7 @@ def _node(document: Document, name: str, common: dict[str, Any], own: dict[str, 
         ssh_host=values["ansible_host"],
         ssh_port=values.get("ansible_port", 22),
         ssh_user=values.get("ansible_user") or getpass.getuser(),  # Ansible's default too
-        ssh_key=key,
+        ssh_key=ssh_key,
         host_key=host_key,
         underlay_interface=values["underlay_interface"],
         underlay_address=_address(document, at("underlay_address"), values["underlay_address"]),

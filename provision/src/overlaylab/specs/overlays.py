@@ -16,7 +16,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from overlaylab.core.documents import Document, Field, load_document, unknown
+from overlaylab.core.documents import Document, load_document, unknown
+from overlaylab.core.documents_limits import Field
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.paths import PROVISION, ROLES

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from overlaylab.core import documents
-from overlaylab.core.documents import Document, Field, load_document, named, parse_document
+from overlaylab.core.documents import Document, load_document, named, parse_document
+from overlaylab.core.documents_limits import Field
 from overlaylab.core.model import JSON
 from overlaylab.core.paths import CLUSTERS, PROFILES
 from overlaylab.core.quantities import QuantityError, quantity
@@ -169,7 +170,7 @@ def read_profile(path: Path) -> Profile:
         between_zones={
             _pair(name.removeprefix("latency.between_zones.")): figure.value
             for name, figure in figures.items()
-            if name.startswith("latency.between_zones.")
+            if name.startswith("latency.between_zones.") and isinstance(figure.value, int | float)
         },
         jitter=value("jitter", 0.0),
         loss=value("loss", 0.0),

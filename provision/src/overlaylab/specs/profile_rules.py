@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from overlaylab.core.documents import Field
+from overlaylab.core.documents_limits import Field
 from overlaylab.core.quantities import readable
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def _check_rates(profile: Profile) -> None:
         name, other = ("sustained", "bucket") if profile.bucket is None else ("bucket", "sustained")
         fix = f"State {other}: a bucket drains to a rate."
         raise _wrong(profile, name, rule=f"needs {other} beside it", fix=fix)
+    if profile.rate is None:
+        return  # what needs one was refused above
     if profile.burst is not None and profile.burst > profile.rate / 8 * MOST_BURST:
         held = readable(profile.rate / 8 * MOST_BURST, "bytes")
         fix = "Leave it out for the computed one; what a tier gives away above a lower rate is its bucket."
@@ -128,7 +130,7 @@ def _check_time(profile: Profile) -> None:
     targets = {
         name: figure.value
         for name, figure in profile.figures.items()
-        if name.startswith("latency.") and figure.value is not None
+        if name.startswith("latency.") and isinstance(figure.value, int | float)
     }
     for name, target in targets.items():
         if target > MOST_RTT:

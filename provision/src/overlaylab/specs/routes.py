@@ -24,12 +24,13 @@ def known() -> list[JSON]:
     if ip is None:
         return parse_main_table(_MAIN_TABLE.read_text(encoding="ascii"))
     argv = [ip, "-j", "route", "show", "table", "all"]
-    return json.loads(subprocess.run(argv, capture_output=True, check=False).stdout or "[]")
+    routes: list[JSON] = json.loads(subprocess.run(argv, capture_output=True, check=False).stdout or "[]")
+    return routes
 
 
 def parse_main_table(text: str) -> list[JSON]:
     """Routes of /proc/net/route (proc(5)): addresses as hexadecimal numbers in the machine's own byte order."""
-    found = []
+    found: list[JSON] = []
     for line in text.splitlines()[1:]:
         device, destination, _, _, _, _, _, mask, *_ = line.split()
         address, netmask = (

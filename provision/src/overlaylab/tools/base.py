@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import overlaylab.tools as package
-from overlaylab.core.documents import Field, unknown
+from overlaylab.core.documents import unknown
+from overlaylab.core.documents_limits import Field
 from overlaylab.core.model import JSON, Sample
 from overlaylab.core.quantities import QuantityError, quantity
 from overlaylab.core.schema_errors import Violation, best_error, in_words, show
@@ -122,7 +123,8 @@ def load(tool: str) -> Benchmark:
     """The benchmark of a tool. Raises UserError for one that is unknown."""
     if tool not in tools():
         raise unknown("tool", "must be a tool that has a benchmark", tool, tools())
-    return importlib.import_module(f"{package.__name__}.{tool}").benchmark
+    benchmark: Benchmark = importlib.import_module(f"{package.__name__}.{tool}").benchmark
+    return benchmark
 
 
 def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
@@ -142,7 +144,8 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
     if error is not None:
         violation = in_words(error)
         fields: tuple[Field, ...] = violation.fields
-        seen = show(written[fields[0]]) if fields and fields[0] in written else violation.seen
+        top = fields[0] if fields else None
+        seen = show(written[top]) if isinstance(top, str) and top in written else violation.seen
         fix = violation.fix
         if error.validator == "required":  # by the value of another one: what it is stands elsewhere
             fix = f"Add it: {properties[fields[-1]].get('description', 'a value')}."

@@ -49,7 +49,8 @@ class Connect:
 
     def duration(self, parameters: JSON) -> float:
         # Some milliseconds each, most of them the node's own.
-        return parameters["count"] * 0.005
+        connections: int = parameters["count"]
+        return connections * 0.005
 
     def timeout(self, parameters: JSON) -> float:
         return 30 + 20 * self.duration(parameters)

@@ -105,7 +105,8 @@ class Iperf:
         return tuple(argv)
 
     def duration(self, parameters: JSON) -> float:
-        return parameters["duration"]
+        seconds: float = parameters["duration"]
+        return seconds
 
     def timeout(self, parameters: JSON) -> float:
         # What lies in the buffers of all streams is sent after the time is over, and is waited for.

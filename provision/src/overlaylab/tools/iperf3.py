@@ -101,7 +101,8 @@ class Iperf3:
         return tuple(argv)
 
     def duration(self, parameters: JSON) -> float:
-        return parameters["omit"] + parameters["duration"]
+        seconds: float = parameters["omit"] + parameters["duration"]
+        return seconds
 
     def timeout(self, parameters: JSON) -> float:
         # Connecting may take 5 s, and a deep queue drains before the server reports.

@@ -77,11 +77,13 @@ class Netperf:
 
     def over(self, parameters: JSON, round_trip: float, rate: float) -> float:
         """Seconds on a path of that round trip in s which carries `rate` bit/s."""
-        return parameters["transactions"] * (round_trip + 8 * sum(_sizes(parameters)) / rate)
+        transactions: int = parameters["transactions"]
+        return transactions * (round_trip + 8 * sum(_sizes(parameters)) / rate)
 
     def timeout(self, parameters: JSON) -> float:
         # A single datagram that is lost stalls UDP_RR for good: it waits for an answer and sends nothing again.
-        return 30 + parameters["transactions"] * (0.005 + 8 * sum(_sizes(parameters)) / SLOW_PATH)
+        transactions: int = parameters["transactions"]
+        return 30 + transactions * (0.005 + 8 * sum(_sizes(parameters)) / SLOW_PATH)
 
     def version_argv(self) -> tuple[str, ...]:
         return ("netperf", "-V")

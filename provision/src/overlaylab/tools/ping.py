@@ -58,7 +58,8 @@ class Ping:
         )
 
     def duration(self, parameters: JSON) -> float:
-        return parameters["count"] * parameters["interval"]
+        seconds: float = parameters["count"] * parameters["interval"]
+        return seconds
 
     def timeout(self, parameters: JSON) -> float:
         # Where a reply is lost, ping waits for it: up to the 2 s of -W at the end.

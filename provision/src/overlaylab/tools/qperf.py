@@ -65,7 +65,8 @@ class Qperf:
         return (*argv, "--unify_nodes", "--unify_units", "-vvs", server_address, parameters["test"])
 
     def duration(self, parameters: JSON) -> float:
-        return parameters.get("duration", 0)
+        seconds: float = parameters.get("duration", 0)
+        return seconds
 
     def timeout(self, parameters: JSON) -> float:
         return 20 + 1.5 * self.duration(parameters)

@@ -87,7 +87,8 @@ class Sockperf:
 
     def duration(self, parameters: JSON) -> float:
         # It times the CPU's counter for two seconds before.
-        return parameters["duration"] + 2
+        measured: float = parameters["duration"]
+        return measured + 2
 
     def timeout(self, parameters: JSON) -> float:
         # The log is written at the end, a line for each message.

@@ -39,7 +39,7 @@ def test_an_estimate_is_the_median_of_the_last_five(own_cache) -> None:
     assert json.loads((own_cache / "durations.json").read_text()) == {"boot": [10, 30, 20, 31.3, 25]}
 
 
-@pytest.mark.parametrize("text", ["", "{", "not json"])
+@pytest.mark.parametrize("text", ["", "{", "not json", "[]", "null"])
 def test_a_damaged_file_is_no_estimate_and_is_replaced(own_cache, text) -> None:
     own_cache.mkdir()
     (own_cache / "durations.json").write_text(text)

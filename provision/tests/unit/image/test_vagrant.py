@@ -152,7 +152,9 @@ def test_each_cache_folder_has_a_pool_of_its_own(monkeypatch) -> None:
         assert vagrant.pool() == name
 
 
-@pytest.mark.parametrize(("text", "found"), [('{"key": 1}', {"key": 1}), ("{", {}), ("", {})])
+@pytest.mark.parametrize(
+    ("text", "found"), [('{"key": 1}', {"key": 1}), ("{", {}), ("", {}), ("[]", {}), ("null", {})]
+)
 def test_a_damaged_state_is_no_state(tmp_path, text, found) -> None:
     (tmp_path / "state.json").write_text(text)
     assert vagrant.read_json(tmp_path / "state.json") == found

@@ -12,7 +12,7 @@ import time
 TIMEOUT = 5
 
 
-def serve(port):
+def serve(port: int) -> None:
     with socket.create_server(("", port), backlog=1024) as listener:
         while True:
             connection, _ = listener.accept()
@@ -21,7 +21,7 @@ def serve(port):
             connection.close()
 
 
-def connect(port, address, count):
+def connect(port: int, address: str, count: int) -> None:
     first = time.perf_counter()
     for _ in range(count):
         began = time.perf_counter()

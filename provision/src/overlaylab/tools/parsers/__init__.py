@@ -114,13 +114,17 @@ def _largest(metric: str) -> float:
 
 
 def _check_quantiles(tool: str, samples: Sequence[Sample]) -> None:
-    whole = [sample for sample in samples if sample.quantile is not None and sample.t_start is None]
-    whole.sort(key=lambda sample: (sample.metric, sample.quantile))
-    for low, high in itertools.pairwise(whole):
-        if low.metric == high.metric and low.value > high.value:
+    whole = [
+        (sample.metric, sample.quantile, sample.value)
+        for sample in samples
+        if sample.quantile is not None and sample.t_start is None
+    ]
+    whole.sort(key=lambda each: each[:2])
+    for (metric, lower, low), (other, higher, high) in itertools.pairwise(whole):
+        if metric == other and low > high:
             raise ParseError(
-                f"{tool} gave percentile {100 * low.quantile:g} of {low.metric} as {low.value:g}, "
-                f"above percentile {100 * high.quantile:g}, {high.value:g}"
+                f"{tool} gave percentile {100 * lower:g} of {metric} as {low:g}, "
+                f"above percentile {100 * higher:g}, {high:g}"
             )
 
 

@@ -67,8 +67,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
         return checked(TOOL, [Sample("goodput", _rate(sent))])
     if received.keys() != sent.keys():
         raise ParseError(f"iperf's server reported {len(received)} of {streams} streams{told}")
-    parts = [_RECEIVED.fullmatch(row.rest) for row in received.values()]
-    if not all(parts):
+    parts = [part for row in received.values() if (part := _RECEIVED.fullmatch(row.rest))]
+    if len(parts) != len(received):
         raise ParseError("iperf's server reported no loss and no jitter")
     lost, total = (sum(int(part[name]) for part in parts) for name in ("lost", "total"))
     if total <= 0 or lost > total:

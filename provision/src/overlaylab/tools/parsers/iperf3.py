@@ -107,7 +107,8 @@ def _report(stdout: str, stderr: str, exit_code: int | None) -> JSON:
 def _step(report: JSON, received: JSON, parameters: JSON) -> float:
     """The receiver of TCP counts whole blocks (Nread in iperf's net.c fills its buffer)."""
     block = _number(_get(_get(report, "start"), "test_start"), "blksize")
-    return block * 8 * parameters["streams"] / _seconds(received)
+    streams: int = parameters["streams"]
+    return block * 8 * streams / _seconds(received)
 
 
 def _tcp(sent: JSON, sender: JSON, omitted: float) -> list[Sample]:
@@ -224,7 +225,7 @@ def _count(report: Any, key: str) -> int:
     return count(TOOL, key, _get(report, key))
 
 
-def _list(report: Any, key: str) -> list:
+def _list(report: Any, key: str) -> list[Any]:
     found = _get(report, key)
     if not isinstance(found, list):
         raise ParseError(f"iperf3's report has no list of {key}")

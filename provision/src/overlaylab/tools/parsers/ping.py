@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from statistics import median
 
 from overlaylab.core.model import JSON, Sample
@@ -55,7 +56,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
     )
 
 
-def _replies(stdout: str):
+def _replies(stdout: str) -> Iterator[tuple[float, float]]:
+    """(arrived at, round trip), both in s."""
     for line in stdout.splitlines():
         if "bytes from" not in line or line.endswith("(DUP!)"):
             continue

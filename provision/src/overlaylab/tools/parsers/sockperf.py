@@ -74,7 +74,8 @@ def _rows(lines: list[str]) -> list[tuple[float, float]]:
     """(sent at, round trip), both in s, of the log between its head and its end."""
     if _HEAD not in lines:
         raise ParseError("sockperf's log is missing")
-    rows, ended = [], False
+    rows: list[tuple[float, float]] = []
+    ended = False
     for line in lines[lines.index(_HEAD) + 1 :]:
         if line == _RULE:
             ended = True
