@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import bare_caches
@@ -340,6 +341,7 @@ def test_its_dev_kvm_is_its_own_and_can_be_moved(tmp_path: Path) -> None:
 # Holds a machine on an overlay of / until it is killed, with a process in it that nobody waits for.
 _HELD = """
 import sys, time
+from collections.abc import Iterable
 from pathlib import Path
 import bare_space
 with bare_space.running(Path(sys.argv[1]), network=bool(sys.argv[2])) as there:
@@ -356,16 +358,31 @@ exec "$@"
 """
 
 
-def _processes_of(spaces: set[str], first: str) -> list[str]:
-    """Command lines of what is in these namespaces, or brings the network to that first process."""
-    found = []
+def _processes_of(spaces: set[str], first: str) -> dict[tuple[str, str], str]:
+    """{(pid, start time): command line} of what is in these namespaces, or brings the network to that first process."""
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):  # it has ended
             words = (process / "cmdline").read_text().split("\0")
             inside = {str((process / "ns" / kind).readlink()) for kind in ("mnt", "net", "pid")}
             if inside & spaces or (words[0] == "slirp4netns" and first in words):
-                found.append(" ".join(words[:3]))
-    return sorted(found)
+                found[process.name, _started(process)] = " ".join(words[:3])
+    return found
+
+
+def _started(process: Path) -> str:
+    """When it began, in clock ticks (proc(5), stat): with its pid, what tells it from any other."""
+    return (process / "stat").read_text().rsplit(")", 1)[1].split()[19]
+
+
+def _still_there(processes: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """A namespace's number is another one's as soon as it is free, so that these are looked for by themselves."""
+    found = []
+    for pid, started in processes:
+        with contextlib.suppress(OSError):
+            if _started(Path("/proc") / pid) == started:
+                found.append((pid, started))
+    return found
 
 
 @pytest.mark.root
@@ -392,18 +409,24 @@ def test_a_killed_run_takes_its_processes_its_network_and_its_mounts_with_it() -
                 assert held.stdout is not None
                 first = held.stdout.readline().strip()
                 spaces = {str(Path(f"/proc/{first}/ns/{kind}").readlink()) for kind in ("mnt", "net", "pid")}
+                # What a shell puts into the background may begin after the shell has ended.
+                deadline = time.monotonic() + 20
                 before = _processes_of(spaces, first)
+                while not any(line.startswith("sleep ") for line in before.values()):
+                    assert time.monotonic() < deadline, before
+                    time.sleep(0.02)
+                    before = _processes_of(spaces, first)
             finally:
                 held.kill()
         deadline = time.monotonic() + 20
-        while _processes_of(spaces, first) and time.monotonic() < deadline:
+        while _still_there(before) and time.monotonic() < deadline:
             time.sleep(0.05)
-        if after := _processes_of(spaces, first):
+        if after := _still_there(before):
             os.kill(int(first), signal.SIGKILL)
         mounts = Path("/proc/self/mountinfo").read_text()
         groups = [point / f"{bare_groups.PREFIX}{root.name}" for point, _ in _hierarchies()]
         bare_groups.remove(groups, seconds=10)
-    programs = {line.split()[0].rpartition("/")[2] for line in before}
+    programs = {line.split()[0].rpartition("/")[2] for line in before.values()}
     assert {"sleep", "python3"} | ({"slirp4netns"} if network else set()) <= programs
     assert after == []
     assert str(root) not in mounts
