@@ -392,7 +392,11 @@ def test_a_killed_run_takes_its_processes_its_network_and_its_mounts_with_it() -
                 assert held.stdout is not None
                 first = held.stdout.readline().strip()
                 spaces = {str(Path(f"/proc/{first}/ns/{kind}").readlink()) for kind in ("mnt", "net", "pid")}
-                before = _processes_of(spaces, first)
+                # What a shell puts into the background may begin after the shell has ended.
+                deadline = time.monotonic() + 20
+                while "sleep 600" not in "\n".join(before := _processes_of(spaces, first)):
+                    assert time.monotonic() < deadline, before
+                    time.sleep(0.02)
             finally:
                 held.kill()
         deadline = time.monotonic() + 20
