@@ -84,6 +84,7 @@ def test_each_hook_asks_what_lint_asks() -> None:
         "./task --with-tools ruff check --force-exclude",
         "./task --with-tools ruff format --check --force-exclude",
         "./task --with-tools lint-imports --no-cache",
+        "./task --with-tools mypy --cache-dir=/dev/null",
         "./task --with-tools yamllint --strict",
         "./task --with-tools shellcheck",
     }
