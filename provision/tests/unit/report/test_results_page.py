@@ -296,7 +296,7 @@ def test_no_text_of_the_database_is_in_force(store, kind):
             "_run.profile_digest",
         ),
     } <= taken
-    text = written(store, store.latest_run())
+    text = written(store, store.find_run(None))
     seen = Seen(text)
     assert seen.open == [] and set(seen.tags) <= TAGS and seen.attributes <= ATTRIBUTES
     assert "<script" not in text and "</script" not in text and "49" not in "".join(seen.of("dt"))

@@ -117,7 +117,7 @@ for name, create in [("plain", True), ("plain", False), ("none", True), ("old", 
     path = Path(sys.argv[1]) / name / "lab.sqlite"
     try:
         with Store.open(path, create=create) as store:
-            print(f"{name}, create={create}: opened, {len(store.trial_ids(store.latest_run(), 'ok'))} trials")
+            print(f"{name}, create={create}: opened, {len(store.trial_ids(store.find_run(None), 'ok'))} trials")
     except UserError as error:
         print(f"{name}, create={create}: {error}".replace(str(path), "lab.sqlite").replace(str(path.parent), "."))
 """
@@ -275,7 +275,7 @@ def test_a_file_left_in_wal_mode_is_healed_on_opening(tmp_path):
             shutil.copy(tmp_path / f"work.sqlite{end}", tmp_path / f"lab.sqlite{end}")
     with Store.open(tmp_path / "lab.sqlite", create=False) as store:
         assert store.db.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
-        assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
+        assert len(store.trial_ids(store.find_run(None), status="ok")) == 3
     assert [p.name for p in tmp_path.glob("lab.sqlite*")] == ["lab.sqlite"]
 
 
@@ -284,7 +284,7 @@ def test_a_journal_that_nobody_needs_is_taken_away(tmp_path):
     journal = tmp_path / "lab.sqlite-journal"
     journal.write_bytes(bytes(512))  # as a kill before the first page leaves it
     with Store.open(path, create=False) as store:
-        assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
+        assert len(store.trial_ids(store.find_run(None), status="ok")) == 3
     assert not journal.exists()
 
 
