@@ -82,6 +82,7 @@ export function fill(db: Made, { text, json, value }: Texts = ORDINARY, run = RU
     role_digests: json,
     arguments: json,
   });
+  if (keepsVersions(db)) db.prepare("UPDATE _run SET lab_version = ? WHERE run_id = ?").run(text, run);
   for (const [ordinal, id] of [variant + 1, variant + 2].entries())
     insert(db, "_run_variant", { run_id: run, ordinal, variant_id: id });
   for (const name of ["node1", "node2"]) insert(db, "_node", { run_id: run, name, zone: text, details: json });
@@ -238,6 +239,10 @@ export function fill(db: Made, { text, json, value }: Texts = ORDINARY, run = RU
 
 const has = (db: Made, table: string): boolean =>
   db.prepare("SELECT count(*) AS n FROM sqlite_master WHERE name = ?").get(table).n === 1;
+
+/** Whether the schema is of 8 or newer. */
+const keepsVersions = (db: Made): boolean =>
+  db.prepare("SELECT count(*) AS n FROM pragma_table_info('_run') WHERE name = 'lab_version'").get().n === 1;
 
 /** A whole file: made, filled and closed. */
 export function make(path: string, given: Texts = ORDINARY, version = NEWEST): string {

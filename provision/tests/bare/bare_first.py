@@ -37,6 +37,7 @@ COMMANDS: tuple[tuple[str, int] | tuple[str, int, bool], ...] = (
     ("./task lab:weave --help", 0, FREE),
     ("./task setup", 0),
     ("./task doctor", 1, FREE),
+    ("./task version", 0, FREE),
     ("./task lab:weave DRY_RUN=1", 0, FREE),
     ("./task lab:host DRY_RUN=1", 0, FREE),
     ("./task lab:all DRY_RUN=1", 0, FREE),

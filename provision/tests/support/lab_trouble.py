@@ -23,7 +23,7 @@ BLOCKS = 25
 async def measure(path: str, told: Callable[[int], object]) -> str:
     """Begin a run, or carry the newest on where it is unfinished; told: of each trial that has been stored."""
     with Store.open(path) as store:
-        run_id = store.latest_run()
+        run_id = store.db.execute("SELECT max(run_id) FROM _run").fetchone()[0]
         if run_id is None or store.run(run_id).state not in UNFINISHED:
             run_id = Bench(store, blocks=BLOCKS).run_id
         finish = store.finish_trial

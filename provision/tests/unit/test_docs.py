@@ -14,9 +14,7 @@ from overlaylab.core.paths import ROOT
 from overlaylab.specs import overlays
 from overlaylab.specs.inventory import load_inventory
 
-PAGES = sorted(
-    [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "db" / "README.md", *(ROOT / "docs").glob("*.md")]
-)
+PAGES = sorted([*ROOT.glob("*.md"), ROOT / "db" / "README.md", *(ROOT / "docs").glob("*.md")])
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 TASKS = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
 SOURCE = ROOT / "provision" / "src" / "overlaylab"
@@ -99,6 +97,25 @@ def test_every_public_task_is_named() -> None:
 
 def test_readme_is_read_in_two_minutes() -> None:
     assert README.count("\n") < 180
+
+
+def test_the_page_of_pages_leads_to_every_other() -> None:
+    page = ROOT / "docs" / "README.md"
+    text = outside_code(page.read_text(encoding="utf-8"))
+    led_to = {(page.parent / target).resolve() for target in re.findall(r"\]\(([^)\s#]+)\)", text)}
+    assert led_to == set(PAGES) - {page}
+    assert re.findall(r"^## (.+)$", text, flags=re.MULTILINE) == ["New here", "Measuring", "Extending"]
+    assert "](docs/README.md)" in README
+
+
+def test_how_to_change_one_thing_takes_ten_lines_that_are_true(known_tasks: set[str]) -> None:
+    (script,) = definitions()["dev"]["cmds"]
+    _, *lines, end = script.splitlines()
+    assert ([int(line[:2]) for line in lines], end) == ([*range(1, 11)], "END")
+    text = f"`{' '.join(lines)}`"
+    assert tasks_named(text) - known_tasks == set()
+    assert [one for one in cited(text) if not (ROOT / one).exists()] == []
+    assert {*re.findall(r"[A-Z]+\.md", text)} <= {page.name for page in PAGES}
 
 
 def test_a_test_takes_as_long_on_every_page() -> None:

@@ -17,7 +17,7 @@ from overlaylab.specs import overlays
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 
-PLAIN = {"default", "setup", "doctor", "test", "view"}
+PLAIN = {"default", "setup", "doctor", "version", "dev", "test", "view"}
 """Tasks without a namespace."""
 NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
 
@@ -209,6 +209,7 @@ def test_values_are_no_shell_text(lab, tmp_path) -> None:
         (["docs:overlays"], "docs overlays", {}),
         (["doctor"], "doctor", {}),
         (["setup"], "setup", {}),
+        (["version"], "version", {}),
     ],
 )
 def test_each_task_calls_its_command(lab, words, command, variables) -> None:

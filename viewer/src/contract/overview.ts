@@ -32,6 +32,8 @@ export interface RunRow {
   nodes: string;
   role_digests: string;
   arguments: string;
+  /** Which overlaylab planned it; null for older and imported ones. */
+  lab_version: string | null;
   /** When anything of it was last stored, for one that says it is running; else null. */
   written_at: string | null;
 }

@@ -34,6 +34,7 @@ const RUN: RunRow = {
   nodes: "{}",
   role_digests: "{}",
   arguments: "{}",
+  lab_version: null,
 };
 
 test("a run is told from others by one line", () => {

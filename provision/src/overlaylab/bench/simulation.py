@@ -70,10 +70,6 @@ class Scenario:
     host: Noise
     overlay: Noise
 
-    @property
-    def alike(self) -> bool:
-        return self.host is self.overlay
-
 
 SCENARIOS = (
     Scenario("normal", _normal, _normal),

@@ -128,6 +128,8 @@ class RunRecord:
     arguments: JSON = field(default_factory=dict)
     """The command's own arguments, so that lab:resume can build the same plan."""
     origin: str = "measured"
+    lab_version: str | None = None
+    """Which overlaylab planned it, as ``checkout`` says; None where that was not kept."""
 
 
 @dataclass(frozen=True)

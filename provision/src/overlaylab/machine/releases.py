@@ -1,7 +1,7 @@
 """Releases of Debian and Ubuntu: which of `packages`' packages have another name there, and which are not there.
 
 Debian's rows were read from its package lists (main, amd64) in November 2026. No list of Ubuntu's was at hand: its row
-has what its documentation and reports say for certain, and is `unchecked` for the rest, which apt-get decides.
+has what its documentation and reports say for certain; what it does not name was never looked up, and apt-get decides.
 """
 
 from __future__ import annotations
@@ -13,16 +13,11 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Release:
-    """components: what a package source must have. renamed: {package: its name there}; absent: {package: why}.
-
-    unchecked: whether what is not named otherwise was never looked up there.
-    """
+    """renamed: {package: its name there}; absent: {package: why}."""
 
     title: str
-    components: tuple[str, ...] = ("main",)
     renamed: Mapping[str, str] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
-    unchecked: bool = False
 
 
 _WIDER_TIMES = {name: f"{name}t64" for name in ("libgtk-3-0", "libasound2", "libatk-bridge2.0-0", "libcups2")}
@@ -40,8 +35,7 @@ RELEASES = {
     ),
     "ubuntu-24.04": Release(
         "Ubuntu 24.04",
-        components=("main", "universe"),
-        # The old names are in no list of 24.04's; libasound2 is a virtual package with two providers.
+        # In main and universe. The old names are in no list of 24.04's; libasound2 is a virtual package with two providers.
         renamed=_WIDER_TIMES,
         absent={
             # documentation.ubuntu.com/public-images, Vagrant; github.com/zulip/zulip/issues/32837.
@@ -51,7 +45,6 @@ RELEASES = {
             # snapcraft.io/blog/chromium-in-ubuntu-deb-to-snap-transition.
             "chromium": "a snap on Ubuntu",
         },
-        unchecked=True,
     ),
 }
 

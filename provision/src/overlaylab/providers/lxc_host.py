@@ -21,7 +21,6 @@ from overlaylab.machine.modules import read_modules
 from overlaylab.machine.root import end_as_root, run_as_root
 from overlaylab.providers.lxc_config import (
     FIRST_NODE,
-    LINK_PREFIX,
     MANAGEMENT,
     MANAGEMENT_HOST,
     MANAGEMENT_NETWORK,
@@ -239,23 +238,6 @@ def stale_processes(names: Collection[str], argvs: Mapping[int, Sequence[str]]) 
         if (of_lxc and named) or unpacking:
             found.append(pid)
     return sorted(found)
-
-
-def leftovers(links: Sequence[str] | None = None) -> list[str]:
-    """What containers of the lab there is on this machine, in words; empty: nothing. Needs no root.
-
-    links: names of network devices.
-    """
-    names = sorted(path.name for path in Path("/sys/class/net").iterdir()) if links is None else links
-    found = [f"network device {name}" for name in names if name.startswith(LINK_PREFIX)]
-    with contextlib.suppress(OSError):  # no LXC here, or a folder that only root may list
-        found += sorted(f"folder {path}" for path in LXCPATH.glob(f"{CONTAINER_PREFIX}*"))
-    mounts = Path("/proc/self/mounts").read_text().splitlines()
-    found += [f"mount {line.split()[1]}" for line in mounts if f"{LXCPATH}/{CONTAINER_PREFIX}" in line]
-    groups = CGROUPS.glob(f"**/lxc.*.{CONTAINER_PREFIX}*")
-    found += sorted(f"control group {path}" for path in groups if path.name.startswith("lxc."))
-    found += [f"kernel module {name}" for name in loaded_modules()]
-    return found
 
 
 # -- kernel modules -----------------------------------------------------------------------------------

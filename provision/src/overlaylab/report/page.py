@@ -210,6 +210,7 @@ def _provenance(store: Store, whole: Report) -> Iterator[tuple[str, list[str]]]:
     stands_for = "" if tier is None else f", stands for {' '.join(v for v in tier.values() if v)}"
     facts: list[tuple[str, list[object]]] = [
         ("run", [run.run_id]),
+        ("overlaylab", [record.lab_version]),
         ("origin", [record.origin]),
         ("state", [run.state]),
         ("planned, first begun, ended (UTC)", [run.created_at, run.started_at, run.ended_at]),

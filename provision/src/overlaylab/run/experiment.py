@@ -12,7 +12,7 @@ from pathlib import Path
 from overlaylab.core import paths, progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
-from overlaylab.machine import ready
+from overlaylab.machine import checkout, ready
 from overlaylab.providers import Provider, named, requirements
 from overlaylab.run import design, exchanges, reassembly, selection
 from overlaylab.run.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
@@ -253,6 +253,7 @@ def record(request: Request, provider: Provider) -> RunRecord:
         zones={node.name: node.zone for node in provider.inventory.nodes},
         nodes=provider.describe(),
         arguments=request.arguments(),
+        lab_version=str(checkout.described()),
     )
 
 

@@ -25,6 +25,7 @@ SAME_NAME = (
     "seed",
     "blocks",
     "origin",
+    "lab_version",
 )
 """Fields of RunRecord that are columns of the same name."""
 

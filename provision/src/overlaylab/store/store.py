@@ -71,7 +71,7 @@ class Store:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
     ) -> None:
         self.close()
 
@@ -151,10 +151,6 @@ class Store:
             seen=f"{run}, which fits {len(found) or 'none'}",
             fix="See ./task results:list.",
         )
-
-    def latest_run(self) -> str | None:
-        """Id of the newest run, None in an empty database."""
-        return self._scalar("SELECT run_id FROM _run ORDER BY created_at DESC, run_id DESC LIMIT 1")
 
     def set_run_state(self, run_id: str, state: str) -> None:
         """``running`` puts the file in WAL mode and stamps the first start; an end makes it plain again."""
@@ -289,8 +285,3 @@ class Store:
     def _write_ahead(self) -> None:
         with explained(self.path):
             self.db.execute("PRAGMA journal_mode = WAL")
-
-    def _scalar(self, sql: str, arguments: Sequence[object] = ()) -> str | None:
-        with explained(self.path):
-            row = self.db.execute(sql, arguments).fetchone()
-        return None if row is None else row[0]

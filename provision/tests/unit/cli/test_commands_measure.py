@@ -54,7 +54,7 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Provider:
 def stored() -> tuple[str, list[str]]:
     """State of the newest run, and of its trials."""
     with Store.open(paths.database()) as store:
-        run_id = store.latest_run()
+        run_id = store.find_run(None)
         rows = store.db.execute("SELECT status FROM _trial WHERE run_id = ? ORDER BY trial_id", (run_id,))
         return store.run(run_id).state, [row[0] for row in rows]
 
@@ -64,7 +64,7 @@ def compared() -> set[tuple]:
     with Store.open(paths.database()) as store:
         rows = store.db.execute(
             "SELECT provisional, blocks_done, overlay FROM comparison WHERE run_id = ? AND metric = 'goodput'",
-            (store.latest_run(),),
+            (store.find_run(None),),
         )
         return {tuple(row) for row in rows}
 
@@ -128,7 +128,7 @@ def test_a_run_on_another_cluster_is_carried_on_without_naming_it(provider, monk
     refused("measure", "host", SEED="7", BLOCKS="1")
     with Store.open(paths.database()) as store:
         store.db.execute("UPDATE _run SET cluster = 'three-zones'")
-        run_id = store.latest_run()
+        run_id = store.find_run(None)
     assert refused("resume", CLUSTER="pair").rule == "must hold an unfinished run of cluster pair"
     carried: list[str | None] = []
     monkeypatch.setattr(
@@ -163,7 +163,7 @@ def test_an_interrupted_run_says_so_leaves_the_nodes_and_is_resumed(provider, ho
 def test_a_run_that_is_done_is_not_begun_again(provider) -> None:
     assert lab("measure", "host", SEED="7", BLOCKS="1").exit_code == 0
     with Store.open(paths.database()) as store:
-        run_id = store.latest_run()
+        run_id = store.find_run(None)
         ended = store.run(run_id).ended_at
     wrong = refused("resume", RUN=run_id[-4:])
     assert (wrong.where, wrong.seen) == (f"run {run_id}", "done")

@@ -145,6 +145,7 @@ def test_csv_holds_every_row_and_no_formula(lab):
     (failed,) = [line for line in written if line["status"] == "failed"]
     assert failed["reason"] == "'=cmd|' /C calc'!A0"
     assert (failed["metric"], failed["value"]) == ("", "")
+    assert {line["lab_version"] for line in written} == {"0.1.0+a9ab47058231"}
 
 
 @pytest.mark.parametrize(

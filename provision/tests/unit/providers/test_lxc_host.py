@@ -257,20 +257,6 @@ def test_processes_are_seen_with_their_arguments() -> None:
     assert Path(own[0]).name.startswith("python") or own[0] == sys.executable
 
 
-def test_leftovers_are_named(monkeypatch, tmp_path, own_cache) -> None:
-    monkeypatch.setattr(lxc_host, "LXCPATH", tmp_path)
-    monkeypatch.setattr(lxc_host, "CGROUPS", tmp_path)  # the machine's own may hold nodes that run
-    monkeypatch.setattr(lxc_host, "loaded_modules", lambda: ["vxlan"])
-    for name in ("overlaylab-pair-node1", "overlaylab-image-debian-0123", "mine"):
-        (tmp_path / name).mkdir()
-    assert lxc_host.leftovers(["lo", "ovlab-mgmt", "virbr0"]) == [
-        "network device ovlab-mgmt",
-        f"folder {tmp_path}/overlaylab-image-debian-0123",
-        f"folder {tmp_path}/overlaylab-pair-node1",
-        "kernel module vxlan",
-    ]
-
-
 # -- kernel modules -----------------------------------------------------------------------------------
 
 

@@ -272,6 +272,8 @@ def test_a_database_of_an_older_schema_gets_rows_by_one_command(path):
         "DROP VIEW published_flaw; DROP TABLE _published_flaw;"
         "DROP VIEW published_precision; DROP TABLE _published_precision;"
         "DELETE FROM _loaded WHERE name <> 'published';"
+        "DROP VIEW result; DROP VIEW run; ALTER TABLE _run DROP COLUMN lab_version;"
+        "CREATE VIEW result AS SELECT 1; CREATE VIEW run AS SELECT 1;"
         "DELETE FROM migration WHERE version >= 6; PRAGMA user_version = 5;"
     )
     db.close()

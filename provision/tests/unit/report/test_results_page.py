@@ -134,6 +134,7 @@ def test_warnings_and_provenance_are_all_there(store):
     ):
         assert words in said, words
     facts = dict(page(store, run_id).provenance)
+    assert facts["overlaylab"] == ("0.1.0+a9ab47058231",)
     assert facts["machine"] == ("2 cores, test machine",)
     assert facts["accelerator"] == ("tcg: emulated CPU (TCG), no KVM",)
     assert facts["profile"] == ("azure-a1, stands for Azure A1", "p" * 64)
@@ -295,7 +296,7 @@ def test_no_text_of_the_database_is_in_force(store, kind):
             "_run.profile_digest",
         ),
     } <= taken
-    text = written(store, store.latest_run())
+    text = written(store, store.find_run(None))
     seen = Seen(text)
     assert seen.open == [] and set(seen.tags) <= TAGS and seen.attributes <= ATTRIBUTES
     assert "<script" not in text and "</script" not in text and "49" not in "".join(seen.of("dt"))

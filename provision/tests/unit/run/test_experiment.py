@@ -14,7 +14,7 @@ from overlaylab.cli.commands import measure
 from overlaylab.core import progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
-from overlaylab.machine import ready
+from overlaylab.machine import checkout, ready
 from overlaylab.run import experiment
 from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory, write_inventory
@@ -259,6 +259,8 @@ def test_the_record_names_everything_that_decides_a_result() -> None:
     assert found.zones == {"node1": "a", "node2": "b"}
     assert (found.seed, found.blocks, found.scale) == (7, 6, 1.0)
     assert found.arguments == asked.arguments()
+    assert found.lab_version == str(checkout.described())
+    assert found.lab_version.startswith("0.1.0")
 
 
 def test_hosts_are_described_by_their_kind_and_not_by_name() -> None:

@@ -16,7 +16,7 @@ from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import ProfileCheck
 from overlaylab.report import comparison
-from overlaylab.store import database
+from overlaylab.store import database, rows
 from overlaylab.store.store import Store
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "results"
@@ -117,7 +117,7 @@ for name, create in [("plain", True), ("plain", False), ("none", True), ("old", 
     path = Path(sys.argv[1]) / name / "lab.sqlite"
     try:
         with Store.open(path, create=create) as store:
-            print(f"{name}, create={create}: opened, {len(store.trial_ids(store.latest_run(), 'ok'))} trials")
+            print(f"{name}, create={create}: opened, {len(store.trial_ids(store.find_run(None), 'ok'))} trials")
     except UserError as error:
         print(f"{name}, create={create}: {error}".replace(str(path), "lab.sqlite").replace(str(path.parent), "."))
 """
@@ -203,10 +203,11 @@ def test_an_older_file_is_copied_then_migrated(tmp_path):
     ]
 
 
-def test_checks_of_an_older_file_have_no_interval(tmp_path):
+def test_an_older_files_checks_have_no_interval_and_its_runs_no_version(tmp_path, monkeypatch):
     path = tmp_path / "lab.sqlite"
     old = database.open_database(path, create=True, migrations_folder=first_migrations(tmp_path, 2))
-    with Store(old, path) as store:
+    with Store(old, path) as store, monkeypatch.context() as of_then:
+        of_then.setattr(rows, "SAME_NAME", [name for name in rows.SAME_NAME if name != "lab_version"])
         run_id = store.begin_run(maker.RUN, ())
         store.db.execute(
             "INSERT INTO _profile_check (run_id, recorded_at, name, client_node, server_node, unit, verdict)"
@@ -218,8 +219,11 @@ def test_checks_of_an_older_file_have_no_interval(tmp_path):
             run_id,
             ProfileCheck("loss", "node1", "node2", 0.01, 0.011, None, "ratio", "pass", None, 0.009, 0.012),
         )
-        rows = store.db.execute("SELECT name, low, high FROM profile_check ORDER BY check_id")
-        assert [tuple(row) for row in rows] == [("goodput", None, None), ("loss", 0.009, 0.012)]
+        checks = store.db.execute("SELECT name, low, high FROM profile_check ORDER BY check_id")
+        assert [tuple(row) for row in checks] == [("goodput", None, None), ("loss", 0.009, 0.012)]
+        new = store.begin_run(maker.RUN, ())
+        kept = [store.run(one).record.lab_version for one in (run_id, new)]
+        assert kept == [None, "0.1.0+a9ab47058231"]
 
 
 def test_a_migration_is_applied_whole_or_not_at_all(tmp_path):
@@ -271,7 +275,7 @@ def test_a_file_left_in_wal_mode_is_healed_on_opening(tmp_path):
             shutil.copy(tmp_path / f"work.sqlite{end}", tmp_path / f"lab.sqlite{end}")
     with Store.open(tmp_path / "lab.sqlite", create=False) as store:
         assert store.db.execute("PRAGMA journal_mode").fetchone()[0] == "delete"
-        assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
+        assert len(store.trial_ids(store.find_run(None), status="ok")) == 3
     assert [p.name for p in tmp_path.glob("lab.sqlite*")] == ["lab.sqlite"]
 
 
@@ -280,7 +284,7 @@ def test_a_journal_that_nobody_needs_is_taken_away(tmp_path):
     journal = tmp_path / "lab.sqlite-journal"
     journal.write_bytes(bytes(512))  # as a kill before the first page leaves it
     with Store.open(path, create=False) as store:
-        assert len(store.trial_ids(store.latest_run(), status="ok")) == 3
+        assert len(store.trial_ids(store.find_run(None), status="ok")) == 3
     assert not journal.exists()
 
 

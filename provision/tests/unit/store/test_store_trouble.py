@@ -136,5 +136,5 @@ def test_a_disk_that_fills_up_is_said_so_and_the_run_completes_once_there_is_roo
     assert done.stdout.split() == ["lab.sqlite"]  # one plain file again
     after = whole(kept / "after.sqlite")
     with Store.open(kept / "after.sqlite") as store:
-        run = store.run(store.latest_run())
+        run = store.run(store.find_run(None))
         assert run.state == "done" and run.trials_done == run.trials_planned == len(after) == len(stored)

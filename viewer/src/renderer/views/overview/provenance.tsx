@@ -18,6 +18,7 @@ export function Provenance({ run }: { run: RunRow }) {
   const nodes = Object.entries(fields(run.nodes)).map(([name, found]) => `${name}: ${oneLine(found)}`);
   const facts: [string, string | null][] = [
     ["Run", run.run_id],
+    ["overlaylab", run.lab_version],
     ["Planned", time(run.created_at)],
     ["Ran", `${time(run.started_at)} to ${time(run.ended_at)}`],
     ["Asked for", asked.join("\n")],
