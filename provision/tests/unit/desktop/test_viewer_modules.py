@@ -27,7 +27,7 @@ def checkout(own_cache, monkeypatch, tmp_path) -> Path:
     monkeypatch.setattr(paths, "VIEWER", viewer)
     monkeypatch.setattr(paths, "DB", db)
     for name, path in {
-        "LOCK": "package-lock.json", "MODULES": "node_modules", "BUILT": "dist", "GENERATED": "src/generated",
+        "LOCK": "package-lock.json", "MODULES": "node_modules", "BUILT": "dist", "GENERATED": "src/generated", "UNPACKED": "unpacked",
     }.items():  # fmt: skip
         monkeypatch.setattr(modules, name, viewer / path)
     monkeypatch.setattr(modules, "npm", lambda: "npm-cli.js")
