@@ -52,6 +52,8 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         "/boot/grub": "a folder that grub's package makes",
         # README: what programs keep in homes and below /tmp and /run.
         "/home/*/.sudo_as_admin_successful": "sudo, with its first use by somebody of its group",
+        "/root/.sudo_as_admin_successful": "the same, with the unit tests that take root",
+        "/tmp/tmp????????": "empty: a command of ours that a test kills while asyncssh looks for a library",
         "/home/*/.ansible": "Ansible's folder for collections and roles, empty",
         "/home/*/.cache/biome": "Biome, which checks the viewer's style: an empty folder",
         "/home/*/.local/share/vitest": "Vitest: a token for its own server",
@@ -63,6 +65,7 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         **{f"/run/{name}": why for name, why in _RUN.items()},
     },
     "named": {
+        "/run/libvirt/network/overlaylab-*": "README: libvirt's notes of networks, until the next boot",
         "/var/log/libvirt/qemu/overlaylab-*": "README: libvirt's logs of the nodes",
         "/tmp/pytest-of-*/*": "README: pytest's folders are named after tests",
     },

@@ -107,7 +107,7 @@ def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
     rest = ["/home/newcomer/.npm", "/home/newcomer/.vagrant.d", "/run/libvirtd.pid", "/tmp/go-build1"]
     may = ["/home/newcomer/.ansible", "/root/.ssh", "/run/dbus", "/tmp/pytest-of-newcomer"]
     assert bare_walk.left(NOTHING, {**NOTHING, "files": rest + may}) == {"files": rest}
-    pid, test = "/run/libvirt/network/overlaylab-pair.pid", "/tmp/pytest-of-newcomer/pytest-0/overlaylab"
+    pid, test = "/run/overlaylab-pair.pid", "/tmp/pytest-of-newcomer/pytest-0/overlaylab"
     assert bare_walk.left(NOTHING, {**NOTHING, "named": [pid, test]}) == {"named": [pid]}
 
 
