@@ -428,3 +428,11 @@ def test_nodes_without_their_cache_folder_are_something_to_remove(checkout, tmp_
     assert checkout(_TASK, typed=["--yes", "lab:destroy"]).communicate()[0] == (
         "task --exit-code --yes lab:destroy\n"
     )
+
+
+def test_what_libvirt_notes_of_networks_that_were_is_nothing_to_remove(checkout, tmp_path):
+    """It stays until the next boot, and brought 900 MB of tools back to find nothing."""
+    for note in ("overlaylab-pair", "overlaylab-pair.pid"):
+        (tmp_path / "system" / "run/libvirt/network" / note).mkdir(parents=True)
+    said = checkout(_TASK, typed=["--yes", "lab:destroy"]).communicate()
+    assert (said[0], "nothing is left to remove" in said[1]) == ("", True)
