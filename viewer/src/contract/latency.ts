@@ -1,6 +1,7 @@
 import type { Ends, Variant } from "./load";
+import type { LatencyMetric } from "./metrics";
 
-export type LatencyMetric = "latency_rtt" | "latency_one_way" | "latency_transaction";
+export type { LatencyMetric };
 
 /** A trial that measured latency; one row for each of its latency metrics. A failed or void one has one row without any. */
 export interface LatencyTrial extends Variant, Ends {

@@ -1,4 +1,5 @@
 import type { CheckColumns, RatioColumns, VariantColumns } from "./columns";
+import type { ACCELERATORS } from "./terms";
 
 /** A run, as the public view `run` has it; JSON columns are still text. */
 export interface RunRow {
@@ -10,7 +11,7 @@ export interface RunRow {
   ended_at: string | null;
   machine: string;
   provider: string;
-  accelerator: "kvm" | "tcg" | "shared-kernel" | "bare";
+  accelerator: keyof typeof ACCELERATORS;
   image: string | null;
   cluster: string;
   profile: string;

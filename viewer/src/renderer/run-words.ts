@@ -1,14 +1,17 @@
 /** A run in words: what it stands for, what it ran on, how much of it there is. */
 import type { RunRow } from "../contract/overview";
+import { ACCELERATORS } from "../contract/terms";
 import { clean } from "./charts/figure";
-import { ACCELERATORS, enoughAfter, enoughWords, tierWords } from "./runs";
+import { enoughAfter, enoughWords, tierWords } from "./runs";
 import { time } from "./units";
 
 const counted = (count: number, one: string, more = `${one}s`): string => `${count} ${count === 1 ? one : more}`;
 
 /** The accelerator as it is to be understood; a file may hold one that is not known here. */
 export const acceleratorWords = (accelerator: string): string =>
-  Object.hasOwn(ACCELERATORS, accelerator) ? `${accelerator}: ${ACCELERATORS[accelerator]}` : clean(accelerator);
+  Object.hasOwn(ACCELERATORS, accelerator)
+    ? `${accelerator}: ${ACCELERATORS[accelerator as keyof typeof ACCELERATORS]}`
+    : clean(accelerator);
 
 const tier = (run: RunRow): string => {
   const name = tierWords(run);

@@ -53,14 +53,6 @@ export function variantsInShort(run: Pick<RunRow, "variants">): string {
 export const tierWords = (run: Pick<RunRow, "cloud" | "instance">): string | null =>
   [run.cloud, run.instance].filter(Boolean).join(" ") || null;
 
-/** How the nodes' CPUs ran, as somebody would say it. */
-export const ACCELERATORS: Record<string, string> = {
-  kvm: "virtual machines with hardware support",
-  tcg: "virtual machines on emulated CPUs: ratios near the CPU's limit tell about the emulation",
-  "shared-kernel": "system containers on the machine's own kernel",
-  bare: "the machines themselves",
-};
-
 /** Several tiers that were asked for at once: which of them this is. */
 export function groupOf(run: Pick<RunRow, "arguments" | "profile">): { id: string; at: number; of: number } | null {
   const { group, profiles } = fields(run.arguments);

@@ -16,11 +16,10 @@ from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, read_state, state_script
 from overlaylab.tools import base as benchmarks
+from overlaylab.tools import iperf3
 from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
 
-PORT = 5201
-"""Of each node's first server; one serves one transfer at a time."""
 BLOCK = 8192
 """Bytes that TCP's receiver counts at once."""
 SOCKET_BUFFER = 212_992
@@ -42,8 +41,8 @@ class Probe:
         self.tool = benchmarks.load("iperf3")
 
     async def start(self, names: Iterable[str], count: int = 1) -> None:
-        """Servers on the nodes, `count` on each; earlier ones are stopped."""
-        wanted = {f"iperf3-{n}": self._server(PORT + n) for n in range(count)}
+        """Servers on the nodes, `count` on each, as one serves one transfer at a time; earlier ones are stopped."""
+        wanted = {f"iperf3-{n}": self._server(iperf3.PORT + n) for n in range(count)}
         await asyncio.gather(*(servers.start(self.nodes[name], wanted) for name in names))
 
     def _server(self, port: int) -> Server:
@@ -63,7 +62,7 @@ class Probe:
         self, client: str, server: str, *, seconds: int, interval: float, server_number: int = 0
     ) -> list[Second]:
         """What arrived in each interval of a TCP transfer, from its very start."""
-        parameters = {"protocol": "tcp", "duration": seconds, "omit": 0, "port": PORT + server_number}
+        parameters = {"protocol": "tcp", "duration": seconds, "omit": 0, "port": iperf3.PORT + server_number}
         return read_series(await self._transfer(client, server, parameters, interval))
 
     async def udp(
@@ -92,7 +91,7 @@ class Probe:
     async def _transfer(
         self, client: str, server: str, asked: Mapping[str, Any], interval: float | None = None
     ) -> JSON:
-        parameters = {"streams": 1, "length": BLOCK, "port": PORT, **asked}
+        parameters = {"streams": 1, "length": BLOCK, "port": iperf3.PORT, **asked}
         argv = list(self.tool.client_argv(self._address(server), parameters))
         if interval is not None:
             argv[argv.index("--interval") + 1] = f"{interval:g}"

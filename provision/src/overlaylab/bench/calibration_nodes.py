@@ -21,6 +21,7 @@ from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, qdisc_bytes,
 from overlaylab.shaping.shaper import RTT_INTERVAL, RTT_PINGS, Shaper
 from overlaylab.specs.profile import load_profile
 from overlaylab.tools import base as benchmarks
+from overlaylab.tools import iperf3
 from overlaylab.tools.parsers import ParseError
 
 UDP_SECONDS = 20
@@ -34,7 +35,6 @@ HEADERS = 28
 LEAST_MTU, MOST_MTU = 576, 9001
 """What a profile can say."""
 TOOLS = ("iperf3", "ping", "ip", "tc", "timeout", "systemd-run", "nproc", "awk")
-PORT = 5201
 
 # The server's scripts run in the endpoint; here that is the node's own network, as the role overlay_host has it.
 _ENTER = f"""
@@ -171,7 +171,7 @@ class Calibration:
         sender, receiver = self._ends(direction)
         self.say(f"{sender.name}→{receiver.name}: TCP for {readable(self.duration)} …")
         before = [await self._state(node) for node in (sender, receiver)]
-        samples, report = await self._iperf3({**parameters, "length": BLOCK, "port": PORT}, direction)
+        samples, report = await self._iperf3({**parameters, "length": BLOCK, "port": iperf3.PORT}, direction)
         after = [await self._state(node) for node in (sender, receiver)]
         idle = dict(zip((sender.name, receiver.name), map(idle_share, before, after), strict=True))
         try:
@@ -191,7 +191,7 @@ class Calibration:
         self.say(f"{sender.name}→{receiver.name}: UDP at {offered / 1e6:.4g} Mbit/s for {UDP_SECONDS} s …")
         parameters = {
             "protocol": "udp", "duration": UDP_SECONDS, "omit": 0, "streams": 1,
-            "offered": offered, "datagram": payload, "port": PORT,
+            "offered": offered, "datagram": payload, "port": iperf3.PORT,
         }  # fmt: skip
         before = int((await receiver.sh(SOCKET_DROPS)).stdout)
         samples, _ = await self._iperf3(parameters, direction)

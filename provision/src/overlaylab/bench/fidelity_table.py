@@ -11,11 +11,11 @@ from rich.text import Text
 
 from overlaylab.bench.fidelity_lab import Line
 from overlaylab.core.accelerators import ACCELERATORS
+from overlaylab.core.metrics import LATENCY, is_latency
 from overlaylab.report.verdicts_table import MISSING, digits
 from overlaylab.results.fidelity import NOT_MEASURED
 from overlaylab.stats.inference import Interval
 
-METRICS = {"goodput": "goodput", "latency_one_way": "latency"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -65,7 +65,7 @@ def _cells(line: Line, notes: Notes) -> Iterable[str]:
     pair, one = line.pair, line.measured
     mtu = f" {pair.mtu}" if pair.mtu else ""
     yield f"  {pair.overlay} {pair.mode}{mtu}"
-    yield METRICS[pair.metric]
+    yield LATENCY if is_latency(pair.metric) else pair.metric
     yield MISSING if one is None else _ratio(one.lab.ratio, one.lab.interval)
     yield MISSING if one is None else str(one.lab.n)
     yield MISSING if line.headers is None else digits(line.headers)
@@ -94,7 +94,7 @@ def _ratio(value: float, interval: Interval | None) -> str:
 def _under(lines: Sequence[Line], left_out: Mapping[str, Sequence[str]], notes: Notes) -> Iterable[str]:
     yield from (f"{letter}  {text}." for text, letter in notes.letters.items())
     found = sorted({line.measured.lab.accelerator for line in lines if line.measured})
-    yield from (f"{name}: {ACCELERATORS[name]}." for name in found)
+    yield from (f"{name}: {ACCELERATORS[name].words}." for name in found)
     covered = {
         line.measured.lab.interval.coverage
         for line in lines

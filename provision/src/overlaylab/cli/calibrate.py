@@ -88,13 +88,14 @@ def calibrate(
 def plan(pair: list[str], where: str, duration: int, path: Path) -> list[str]:
     """What will be done, how long it takes, and what load that is."""
     from overlaylab.bench.calibration_nodes import UDP_SECONDS, seconds
+    from overlaylab.tools import iperf3
 
     one, other = pair
     return [
         f"calibrating between {one} and {other} of {where}, about {readable(seconds(duration))}, into {shown(path)}",
         f"load: {duration} s of TCP each way as fast as it goes (at 1 Gbit/s that is {duration / 4:.0f} GB in all), then"
         f" {UDP_SECONDS} s of UDP each way at half of that. A cloud may charge for it, and use up a burst allowance",
-        "nothing on the hosts is shaped, cleared or installed; a server of iperf3 listens on 5201/tcp and udp"
+        f"nothing on the hosts is shaped, cleared or installed; a server of iperf3 listens on {iperf3.PORT}/tcp and udp"
         f" of {other} meanwhile",
     ]
 

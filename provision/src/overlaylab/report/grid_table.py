@@ -13,7 +13,7 @@ from rich.text import Text
 
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.model import Variant
-from overlaylab.report.table import CAVEATS, SCALES, mark_of, note_of, scaled, span
+from overlaylab.report.table import SCALES, mark_of, note_of, scaled, span
 from overlaylab.report.verdicts_table import MISSING, around, confidence, digits
 from overlaylab.results.grid import Grid, Line, Tier, differences, grids
 from overlaylab.results.results import HeaderBytes, header_bytes, report
@@ -51,7 +51,7 @@ def heading(group: Group, tiers: Sequence[Tier]) -> Iterable[Text]:
     count = f"{len(tiers)} tier{'' if len(tiers) == 1 else 's'}"
     yield Text(f"{first.suite} on {first.cluster}, {count}", "bold")
     yield Text(f"Group {group.group} · {first.machine} · {first.provider}")
-    yield Text(f"CPU of the nodes: {ACCELERATORS[first.accelerator]}")
+    yield Text(f"CPU of the nodes: {ACCELERATORS[first.accelerator].words}")
     if first.scale != 1:
         yield Text(scaled(first.scale))
     done = sum(tier.is_done for tier in tiers)
@@ -225,7 +225,7 @@ def footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) 
     if notes:
         yield "published: the ratio that was published for the tier that the profile stands for."
     used = dict.fromkeys(tier.report.run.record.accelerator for tier in tiers if tier.report)
-    yield from (CAVEATS[name] for name in used if name in CAVEATS)
+    yield from (caveat for name in used if (caveat := ACCELERATORS[name].caveat))
 
 
 def _told(tier: Tier) -> str:

@@ -217,7 +217,7 @@ def _provenance(store: Store, whole: Report) -> Iterator[tuple[str, list[str]]]:
         ("trials", [f"{run.trials_done} of {run.trials_planned} finished"]),
         ("machine", [record.machine]),
         ("provider", [record.provider]),
-        ("accelerator", [f"{record.accelerator}: {ACCELERATORS[record.accelerator]}"]),
+        ("accelerator", [f"{record.accelerator}: {ACCELERATORS[record.accelerator].words}"]),
         ("image", [record.image]),
         ("cluster", [record.cluster]),
         ("nodes", [f"{name}, zone {zone}" for name, zone in record.zones.items()]),

@@ -30,12 +30,6 @@ from overlaylab.results.rows import Row, Table, name_of
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
-CAVEATS = {
-    "tcg": "Emulated CPU: where a ratio lies below its header theory, the emulated CPU decided it, "
-    "and a CPU-bound ratio from here is not a cloud's. It falls asleep between packets that are 10 ms apart or more: "
-    "such pings take up to 1 ms longer.",
-    "shared-kernel": "CPU-bound ratios are this machine's, not a cloud's.",
-}
 SCALES = checks.UNITS
 WORTH_SAYING = 0.005
 """A tool's step is mentioned where it is more than this part of the values."""
@@ -112,7 +106,7 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
     else:
         yield Text(f"Imported: {record.arguments.get('file', 'a file')}, profile {record.profile}", "bold")
         yield Text(f"Run {run.run_id}, not measured here · {record.machine}")
-    yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator]}")
+    yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator].words}")
     if record.scale != 1:
         yield Text(scaled(record.scale))
     unfinished = run.state != "done" if provisional is None else provisional
@@ -317,8 +311,9 @@ def footer(whole: Report, notes: dict[str, str], final: bool = True) -> Iterable
         yield from sentences(whole.tables, whole.rules, final)
     if any(r.theory for t in whole.tables for r in t.rows if not r.variant.is_baseline):
         yield "headers: the ratio to the host if encapsulation cost nothing but its bytes."
-    if whole.tables and record.accelerator in CAVEATS:
-        yield CAVEATS[record.accelerator]
+    caveat = ACCELERATORS[record.accelerator].caveat
+    if whole.tables and caveat:
+        yield caveat
 
 
 def _evidence(whole: Report) -> Iterable[str]:

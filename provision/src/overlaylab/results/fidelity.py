@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from overlaylab.core.accelerators import ACCELERATORS
+from overlaylab.core.metrics import is_latency
 from overlaylab.shaping.checks import BUSY, GOODPUT_TOLERANCE
 from overlaylab.shaping.node_state import idle_share
 from overlaylab.stats.inference import Interval
@@ -97,8 +99,9 @@ def hindrance(lab: Lab, metric: str, published: Interval | None) -> str | None:
     """Why this accelerator cannot give the published ratio, whatever it measured; None where it can."""
     if lab.not_in_force:
         return lab.not_in_force
-    if lab.accelerator == "tcg":
-        if metric.startswith("latency"):
+    accelerator = ACCELERATORS[lab.accelerator]
+    if accelerator.is_emulated:
+        if is_latency(metric):
             return "CPU-bound: what an overlay adds to latency is CPU time, and this CPU is emulated"
         for whose, load in (("", lab.load), ("the host network itself is ", lab.host_load)):
             if load and load.bound:
@@ -107,10 +110,8 @@ def hindrance(lab: Lab, metric: str, published: Interval | None) -> str | None:
         if lab.interval and lab.headers and lab.interval.high < lab.headers * (1 - GOODPUT_TOLERANCE):
             idle = f", {_idle(lab.load)}" if lab.load else ""
             return f"CPU-bound: below what headers leave, on emulated CPU{idle}"
-    if lab.accelerator == "shared-kernel" and lab.load and lab.load.bound:
-        in_publication = metric.startswith("latency") or (
-            published and lab.headers and published.high < lab.headers
-        )
+    if not accelerator.has_own_kernel and lab.load and lab.load.bound:
+        in_publication = is_latency(metric) or (published and lab.headers and published.high < lab.headers)
         if in_publication:
             return f"CPU-bound there and here ({_idle(lab.load)}), on two different CPUs"
     return None

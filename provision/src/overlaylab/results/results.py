@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
 from overlaylab.core.errors import UserError
+from overlaylab.core.metrics import COMPARED_UNITS, COSTS, is_latency
 from overlaylab.core.model import JSON, Variant
 from overlaylab.results.published import mtu_told, published_ratio
 from overlaylab.results.rows import Ratio, Row, Table, Tail
 from overlaylab.results.tails import tails_of
 from overlaylab.results.values import Cell, Place, Values, values_of
 from overlaylab.results.verdicts import judged
-from overlaylab.run import cost
 from overlaylab.run.design import Rules, rules_of
 from overlaylab.run.plan import REMOTE
 from overlaylab.shaping.theory import ratio_theory
@@ -27,10 +27,8 @@ from overlaylab.tools import base as benchmarks
 
 STEP_TOLERANCE = 1.05
 """A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
-COMPARED_UNITS = ("bit/s", "s", "1/s")
-"""Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 
-UNPRINTED = tuple(sorted(name for name in cost.METRICS if not name.startswith("cpu_")))
+UNPRINTED = tuple(sorted(name for name in COSTS if not name.startswith("cpu_")))
 """Costs that are stored and exported, and would make a table of their own under each benchmark."""
 
 HeaderBytes = Callable[[Variant], int | None]
@@ -182,7 +180,7 @@ def _tool(name: str, version: str | None, metric: str) -> str:
     """
     known = version is not None and version.lower().startswith(name.rstrip("0123456789"))
     words = " ".join(([] if known else [name]) + ([version] if version else []))
-    if name not in benchmarks.tools() or not metric.startswith("latency"):
+    if name not in benchmarks.tools() or not is_latency(metric):
         return words
     tool = benchmarks.load(name)
     loop = ", closed loop" if tool.closed_loop else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from overlaylab.core.metrics import GOODPUT, LATENCY
 from overlaylab.core.model import Variant
 from overlaylab.results.rows import Row, Table
 from overlaylab.run.design import Rules
@@ -16,7 +17,7 @@ def primary_of(tables: Sequence[Table], rules: Rules) -> tuple[str, str] | None:
     if rules.primary:
         return rules.primary
     compared = [t for t in tables if any(r.ratio for r in t.rows if not r.variant.is_baseline)]
-    for name in ("goodput", "latency"):
+    for name in (GOODPUT, LATENCY):
         if found := next((t for t in compared if t.metric.startswith(name)), None):
             return found.benchmark, found.metric
     return None

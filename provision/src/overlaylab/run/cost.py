@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.model import JSON, PlannedTrial, Sample
 from overlaylab.run.plan import LOCAL
 from overlaylab.tools import base as benchmarks
@@ -20,20 +21,7 @@ USER_HZ = 100
 """Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5))."""
 BUSY = ("user", "nice", "system", "irq", "softirq")
 """Of /proc/stat's columns; `user` has guests' time in it, `steal` is somebody else's."""
-OWN_KERNEL = ("kvm", "tcg", "bare")
-"""Accelerators whose nodes count their own CPU time: a container's /proc/stat is its machine's."""
-STEALS = ("kvm", "bare")
-"""Accelerators under which stolen time means something: an emulated CPU is never told of any."""
 GIGABYTE = 1e9
-
-METRICS = frozenset(
-    (
-        *(f"{who}_per_{what}" for who in ("cpu", "machine_cpu") for what in ("gigabyte", "transaction")),
-        "packet_rate",
-        "steal",
-    )
-)
-"""What is stored beside a trial's own values."""
 
 States = Mapping[str, Mapping[str, Any]]
 """{node: {"before": its state, "after": its state}}, as `proof.states_around` gives them."""
@@ -71,9 +59,10 @@ def samples(done: Work, states: States, machine: Mapping[str, float], accelerato
     machine: {node: CPU seconds that its machine used during the trial}, empty where nobody counts.
     """
     found: list[Sample] = []
+    nodes = ACCELERATORS[accelerator]
     own = [machine[node] for node in states if node in machine]
     spent = {
-        "cpu": _in_nodes(states) if accelerator in OWN_KERNEL else None,
+        "cpu": _in_nodes(states) if nodes.has_own_kernel else None,
         "machine_cpu": sum(own) if len(own) == len(states) else None,
     }
     for name, seconds in spent.items():
@@ -86,7 +75,7 @@ def samples(done: Work, states: States, machine: Mapping[str, float], accelerato
         ):
             if amount > 0:
                 found.append(Sample(metric, seconds / amount, resolution=step and step / amount))
-    if accelerator in STEALS and (share := _stolen(states)) is not None:
+    if nodes.has_own_kernel and not nodes.is_emulated and (share := _stolen(states)) is not None:
         found.append(Sample("steal", share))
     return found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.model import PlannedTrial
 from overlaylab.providers import requirements
 from overlaylab.run.plan import LOCAL
@@ -37,10 +38,11 @@ def expected(
 
 def path(placement: str, zone: str, other: str, profile: Profile, accelerator: str) -> tuple[float, float]:
     """(round trip in s, bit/s) of the host network: the slower of what the profile asks for and what is there."""
-    own = {"tcg": EMULATED, "shared-kernel": SHARED_KERNEL}.get(accelerator, OTHERWISE)
+    nodes = ACCELERATORS[accelerator]
+    own = EMULATED if nodes.is_emulated else OTHERWISE if nodes.has_own_kernel else SHARED_KERNEL
     if placement == LOCAL:
-        return EMULATED_LOCAL if accelerator == "tcg" else own
+        return EMULATED_LOCAL if nodes.is_emulated else own
     asked = profile.rtt(zone, other) or 0.0
-    if asked and accelerator == "shared-kernel" and requirements.verdict(None, profile, "lxc").soft:
+    if asked and not nodes.has_own_kernel and requirements.verdict(None, profile, "lxc").soft:
         asked = 0.0  # this kernel delays nothing
     return max(own[0], asked), min(own[1], profile.rate or own[1])

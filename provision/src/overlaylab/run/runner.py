@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from overlaylab.core.errors import NodeError
+from overlaylab.core.metrics import COSTS
 from overlaylab.core.model import HOST, Evidence, PlannedTrial, Sample, TrialResult, Variant
 from overlaylab.core.progress import readable, remember
 from overlaylab.nodes import servers
@@ -337,19 +338,18 @@ def _outcome(result: TrialResult) -> str:
     """What a trial gave, for the user: its whole-trial values, or why it gave none."""
     if result.status != "ok":
         return f"{result.status}: {result.reason}"
-    whole = [
-        s for s in result.samples if s.t_start is None and s.quantile is None and s.metric not in cost.METRICS
-    ]
+    whole = [s for s in result.samples if s.t_start is None and s.quantile is None and s.metric not in COSTS]
     return ", ".join(f"{s.metric} {readable_value(s.metric, s.value)}" for s in whole) or "ok"
 
 
 def readable_value(metric: str, value: float) -> str:
     """A value with the unit that people use for its metric."""
-    if metric in ("goodput", "offered"):
+    unit = benchmarks.metrics()[metric].unit
+    if unit == "bit/s":
         return f"{value / 1e6:.2f} Mbit/s"
-    if metric.startswith(("latency", "jitter")):
+    if unit == "s":
         return f"{value * 1e3:.3f} ms"
-    return f"{value:.1f}/s" if metric == "transaction_rate" else f"{value:g}"
+    return f"{value:.1f}/s" if unit == "1/s" else f"{value:g}"
 
 
 def now() -> str:

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from overlaylab.core.metrics import is_speed
+
 CONFIDENCE = 0.95
 ALPHA = 0.05
 MEDIAN_TAKES = 6
@@ -171,11 +173,11 @@ def _word(claimed: Claims, different: float, same: float) -> tuple[str, float | 
 
 
 def worded(word: str, metric: str, better: str) -> str:
-    """The verdict as people say it of that metric: less goodput and more latency are both slower."""
+    """The verdict as people say it of that metric."""
     if word not in (LOWER, HIGHER):
         return word
     good = (word == HIGHER) == (better == "higher")
-    if metric == "goodput" or metric.startswith("latency"):
+    if is_speed(metric):
         return "faster" if good else "slower"
     return "better" if good else "worse"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from overlaylab.core.model import JSON, Evidence, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.store import database
 from overlaylab.store.summary import QUANTILES, summarise
+from overlaylab.tools import base as benchmarks
 
 SAME_NAME = (
     "cluster",
@@ -28,6 +29,8 @@ SAME_NAME = (
     "lab_version",
 )
 """Fields of RunRecord that are columns of the same name."""
+OWN_METRICS = 1000
+"""metric_id of the first metric that a tool declares; migrations give smaller ones."""
 
 
 def insert(db: sqlite3.Connection, table: str, **values: object) -> None:
@@ -168,10 +171,8 @@ def insert_result(db: sqlite3.Connection, trial_id: int, result: TrialResult) ->
         node_state=dump(result.node_state),
     )
     samples = () if result.status == "failed" else result.samples
-    metrics = {row["name"]: row["metric_id"] for row in db.execute("SELECT * FROM metric")}
+    metrics = _metric_ids(db, {sample.metric for sample in samples})
     for sample in samples:
-        if sample.metric not in metrics:
-            raise ValueError(f"metric {sample.metric} is not in the table metric (db/migrations)")
         if not math.isfinite(sample.value):
             raise ValueError(f"{sample.metric} must be a finite number, not {sample.value}")
     db.executemany(
@@ -201,6 +202,21 @@ def insert_result(db: sqlite3.Connection, trial_id: int, result: TrialResult) ->
             "INSERT INTO _histogram VALUES (?, ?, ?, ?, ?)",
             ((trial_id, metric_id, *one) for one in summary.bins),
         )
+
+
+def _metric_ids(db: sqlite3.Connection, names: Set[str]) -> dict[str, int]:
+    """{name: metric_id} of all; what a tool declares comes into the table with its first sample."""
+    found = {row["name"]: row["metric_id"] for row in db.execute("SELECT name, metric_id FROM metric")}
+    for name in sorted(names - found.keys()):
+        metric = benchmarks.metrics().get(name)
+        if metric is None:
+            raise ValueError(f"metric {name} is none of core.metrics, and no tool declares it")
+        found[name] = max(OWN_METRICS, *(number + 1 for number in found.values()))
+        insert(
+            db, "metric", metric_id=found[name], name=name, unit=metric.unit, better=metric.better,
+            description=metric.description,
+        )  # fmt: skip
+    return found
 
 
 def insert_evidence(

@@ -11,14 +11,12 @@ from typing import Any, Protocol
 import overlaylab.tools as package
 from overlaylab.core.documents import unknown
 from overlaylab.core.documents_limits import Field
+from overlaylab.core.metrics import METRICS, UNITS, Metric
 from overlaylab.core.model import JSON, Sample
 from overlaylab.core.quantities import QuantityError, quantity
 from overlaylab.core.schema_errors import Violation, best_error, in_words, show
 
 CLIENT_TO_SERVER, SERVER_TO_CLIENT = "client-to-server", "server-to-client"
-
-PORT = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
-
 
 SECONDS = {"type": "number", "unit": "s", "multipleOf": 1, "minimum": 1, "maximum": 86400}
 BYTES = {"type": "number", "unit": "bytes", "multipleOf": 1}
@@ -34,6 +32,13 @@ OFFERED = {
     "exclusiveMinimum": 0,
     "description": "the UDP payload offered by all streams together, such as 100 Mbit/s",
 }
+
+
+def server_port(default: int, *transports: str) -> JSON:
+    """A parameter that is a port of the tool's server. transports: ``tcp``, ``udp``: what arrives there."""
+    limits = {"type": "integer", "minimum": 1024, "maximum": 65535, "description": "a port above 1023"}
+    return {**limits, "default": default, "transports": transports}
+
 
 PATH = "path"
 """In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole."""
@@ -58,7 +63,7 @@ class Server:
 class Benchmark(Protocol):
     """One tool. The runner calls it inside a network namespace, so argv holds the tool alone.
 
-    A file ``benchmarks/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file.
+    A file ``tools/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file.
     """
 
     tool: str
@@ -68,9 +73,12 @@ class Benchmark(Protocol):
     """JSON Schema of the parameters, in base units, as suites state them.
 
     Beyond JSON Schema: ``unit`` on a property (s, bit/s, bytes) means that suites write it as a quantity
-    (``5 s``), ``path`` that they may write `PATH` instead, ``scaled`` that SCALE multiplies it, ``default`` is what counts where a suite is silent: only
-    for what changes no result, such as a port.
+    (``5 s``), ``path`` that they may write `PATH` instead, ``scaled`` that SCALE multiplies it, ``transports`` that it is
+    a port (`server_port`), ``default`` is what counts where a suite is silent: only for what changes no result, such as a port.
     """
+
+    metrics: tuple[Metric, ...]
+    """What it alone measures; the others are in core.metrics. Store, checks and tables take them from here."""
 
     directions: tuple[str, ...]
     """Which way data can flow, ``client-to-server`` first."""
@@ -125,6 +133,27 @@ def load(tool: str) -> Benchmark:
         raise unknown("tool", "must be a tool that has a benchmark", tool, tools())
     benchmark: Benchmark = importlib.import_module(f"{package.__name__}.{tool}").benchmark
     return benchmark
+
+
+def metrics() -> dict[str, Metric]:
+    """{name: metric}, those that a tool declares behind those of all. Raises ValueError for a name that comes twice."""
+    found = dict(METRICS)
+    for tool in tools():
+        for metric in load(tool).metrics:
+            if metric.name in found:
+                raise ValueError(f"{tool}: the metric {metric.name} is declared already")
+            if metric.unit not in UNITS:
+                raise ValueError(
+                    f"{tool}: the unit {metric.unit} of {metric.name} is none of {', '.join(UNITS)}"
+                )
+            found[metric.name] = metric
+    return found
+
+
+def ports(benchmark: Benchmark) -> list[str]:
+    """What its server listens on where a suite says nothing, as a firewall is told: ``5201/tcp``."""
+    properties = benchmark.parameters["properties"].values()
+    return [f"{one['default']}/{transport}" for one in properties for transport in one.get("transports", ())]
 
 
 def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:

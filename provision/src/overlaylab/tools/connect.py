@@ -6,7 +6,7 @@ import inspect
 from typing import ClassVar
 
 from overlaylab.core.model import JSON
-from overlaylab.tools.base import CLIENT_TO_SERVER, PORT, Server
+from overlaylab.tools.base import CLIENT_TO_SERVER, Server, server_port
 from overlaylab.tools.on_node import connect as program
 from overlaylab.tools.parsers import connect
 
@@ -18,6 +18,7 @@ class Connect:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "median"
+    metrics = ()
     parse = staticmethod(connect.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -31,7 +32,7 @@ class Connect:
                 "maximum": 20000,
                 "description": "the number of connections, one after the other, such as 200",
             },
-            "port": {**PORT, "default": 19767},
+            "port": server_port(19767, "tcp"),
         },
     }
 

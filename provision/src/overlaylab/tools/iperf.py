@@ -10,10 +10,10 @@ from overlaylab.tools.base import (
     CLIENT_TO_SERVER,
     DATAGRAM,
     OFFERED,
-    PORT,
     SECONDS,
     STREAMS,
     Server,
+    server_port,
 )
 from overlaylab.tools.parsers import iperf
 
@@ -36,6 +36,7 @@ class Iperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = None
+    metrics = ()
     parse = staticmethod(iperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -68,7 +69,7 @@ class Iperf:
                 "maximum": 32767,  # Linux's MAX_TCP_WINDOW
                 "description": "TCP's largest segment, without headers, such as 1358 bytes; left out, the path's",
             },
-            "port": {**PORT, "default": 5001},
+            "port": server_port(5001, "tcp", "udp"),
         },
         "if": {"properties": {"protocol": {"const": "udp"}}},
         "then": {"required": ["offered", "datagram"], "properties": {"mss": {"not": {}}}},

@@ -10,13 +10,15 @@ from overlaylab.tools.base import (
     CLIENT_TO_SERVER,
     DATAGRAM,
     OFFERED,
-    PORT,
     SECONDS,
     SERVER_TO_CLIENT,
     STREAMS,
     Server,
+    server_port,
 )
 from overlaylab.tools.parsers import iperf3
+
+PORT = 5201
 
 
 class Iperf3:
@@ -26,6 +28,7 @@ class Iperf3:
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
     closed_loop = False
     latency_is = None
+    metrics = ()
     parse = staticmethod(iperf3.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -65,7 +68,7 @@ class Iperf3:
                 "maximum": 9216,  # iperf's MAX_MSS
                 "description": "TCP's largest segment, without headers, such as 1358 bytes; left out, the path's",
             },
-            "port": {**PORT, "default": 5201},
+            "port": server_port(PORT, "tcp", "udp"),
         },
         # Left out, iperf3 would offer 1 Mbit/s, in datagrams of a size that depends on its version.
         "if": {"properties": {"protocol": {"const": "udp"}}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from overlaylab.core.model import JSON
-from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, PORT, Server
+from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, Server, server_port
 from overlaylab.tools.parsers import netperf
 
 TESTS = {"tcp_rr": "TCP_RR", "udp_rr": "UDP_RR", "tcp_crr": "TCP_CRR"}
@@ -20,6 +20,7 @@ class Netperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
+    metrics = ()
     parse = staticmethod(netperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -47,8 +48,8 @@ class Netperf:
                 "description": "the size of an answer, such as 300 bytes; left out, the request's",
             },
             # netserver's own port, 12865, is taken where a distribution starts one at boot.
-            "port": {**PORT, "default": 19768},
-            "data_port": {**PORT, "default": 19769},
+            "port": server_port(19768, "tcp"),
+            "data_port": server_port(19769, "tcp", "udp"),
         },
         # A UDP datagram holds no more (RFC 768, and 20 bytes of IP).
         "if": {"properties": {"test": {"const": "udp_rr"}}},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from overlaylab.core.model import JSON
-from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, PORT, SECONDS, Server
+from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, SECONDS, Server, server_port
 from overlaylab.tools.parsers import qperf
 
 
@@ -19,6 +19,7 @@ class Qperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
+    metrics = ()
     parse = staticmethod(qperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -37,8 +38,8 @@ class Qperf:
                 "maximum": 1073741824,
                 "description": "the size of one message, such as 64 KiB, qperf's own for tcp_bw; 32 KiB for udp_bw",
             },
-            "port": {**PORT, "default": 19765},
-            "data_port": {**PORT, "default": 19766},
+            "port": server_port(19765, "tcp"),
+            "data_port": server_port(19766, "tcp", "udp"),
         },
         "if": {"properties": {"test": {"const": "conf"}}},
         "then": {"properties": {"duration": {"not": {}}, "message": {"not": {}}}},

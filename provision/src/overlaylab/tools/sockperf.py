@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from overlaylab.core.model import JSON
-from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, PORT, SECONDS, Server
+from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, SECONDS, Server, server_port
 from overlaylab.tools.parsers import sockperf
 
 # sockperf writes its log to a file that it opens by name. Here that is a pipe, descriptor 5, whose content follows what
@@ -31,6 +31,7 @@ class Sockperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = "median"
+    metrics = ()
     parse = staticmethod(sockperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",
@@ -56,7 +57,7 @@ class Sockperf:
                 "maximum": 65507,
                 "description": "the size of a message and of its answer, such as 64 bytes",
             },
-            "port": {**PORT, "default": 19770},
+            "port": server_port(19770, "tcp", "udp"),
         },
     }
 

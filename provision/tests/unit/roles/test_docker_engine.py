@@ -1,6 +1,7 @@
 """Docker on a node: asking it, what a reset takes away of it, and asking a container behind DNAT."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -188,17 +189,26 @@ kill $server
 # -- what the roles say -----------------------------------------------------------------------------
 
 
-def test_the_ports_that_benchmarks_use_by_default_are_published():
+def published() -> list[str]:
+    """The ports of all tools, and the one that answers probes."""
+    ports = {port for tool in benchmarks.tools() for port in benchmarks.ports(benchmarks.load(tool))}
+    return sorted(ports | {"5199/udp"}, key=lambda port: (int(port.split("/")[0]), port))
+
+
+@pytest.mark.parametrize("file", ["meta/overlay.yml", "meta/argument_specs.yml", "defaults/main.yml"])
+def test_the_ports_that_tools_use_by_default_are_published(golden, file):
+    path = ROLES / "overlay_bridge" / file
+    text = path.read_text()
+    (found,) = re.findall(r'\n  - 5001/tcp\n(?:  - .*\n)+|"5001/tcp,[^"]*"', text)
+    if found.startswith('"'):
+        first, last = (",".join(ports) for ports in (published()[:8], published()[8:]))
+        indent = re.findall(r"\n( *)", found)[0]
+        said = f'"{first},\\\n{indent}{last}"'
+    else:
+        said = "\n" + "".join(f"  - {port}\n" for port in published())
+    golden(path, text.replace(found, said))
+
+
+def test_the_role_publishes_what_its_overlay_says():
     defaults = yaml.safe_load((ROLES / "overlay_bridge" / "defaults" / "main.yml").read_text())
-    published = defaults["overlay_bridge_ports"].split(",")
-    assert list(overlays.load("bridge").ports) == published
-    wanted = {
-        f"{schema['default']}/tcp"
-        for tool in benchmarks.tools()
-        for name, schema in benchmarks.load(tool).parameters["properties"].items()
-        if name.endswith("port")
-    }
-    wanted |= {
-        f"{port}/udp" for port in (5001, 5201, 19766, 19769, 19770)
-    }  # iperf, iperf3, qperf, netperf, sockperf
-    assert wanted | {"5199/udp"} == set(published)
+    assert list(overlays.load("bridge").ports) == defaults["overlay_bridge_ports"].split(",") == published()

@@ -182,7 +182,7 @@ def test_trial_ids_after_a_trial(store):
 @pytest.mark.parametrize(
     ("sample", "message"),
     [
-        (Sample("speed", 1.0), "metric speed is not in the table metric"),
+        (Sample("speed", 1.0), "metric speed is none of core.metrics"),
         (Sample("goodput", float("inf")), "goodput must be a finite number, not inf"),
         (Sample("goodput", float("nan")), "goodput must be a finite number, not nan"),
     ],

@@ -1,19 +1,11 @@
 /** Latency: rows of one probe as what the plots show. */
 import type { LatencyBin, LatencyMetric, LatencyQuantile, LatencyTrial } from "../../contract/latency";
+import { loopOf } from "../../contract/metrics";
 import type { RunRow } from "../../contract/overview";
 import { endsDimension, endsKey, endsWords } from "../ends";
 import { type Choice, type Dimension, narrowed } from "../narrow";
 import { type Placed, placedVariants, variantKey, zonesOf } from "../variants";
 import { clean } from "./figure";
-
-/** What a tool sends next: after the answer, or when it is time. Others are not known. */
-const LOOPS: Readonly<Record<string, "closed" | "open">> = {
-  netperf: "closed",
-  qperf: "closed",
-  connect: "closed",
-  sockperf: "open",
-  ping: "open",
-};
 
 export const METRICS: Readonly<Record<LatencyMetric, string>> = {
   latency_rtt: "round-trip time",
@@ -57,7 +49,7 @@ export interface Probe {
   hasBins: boolean;
 }
 
-const loopWords = (tool: string): string => (LOOPS[tool] ? ` (${LOOPS[tool]} loop)` : "");
+const loopWords = (tool: string): string => (loopOf(tool) ? ` (${loopOf(tool)} loop)` : "");
 
 function probeName(tool: string, test: string | null, protocol: string | null, rate: number | null): string {
   const what = [test, protocol].filter((word) => word !== null).map((word) => clean(String(word), 30).toUpperCase());
@@ -117,7 +109,7 @@ export function latencyOf(
     choices: [...probes.choices, { name: "ends", title: "Between", options, chosen }, ...sizes.choices],
     probe: {
       tool,
-      loop: LOOPS[tool] ?? null,
+      loop: loopOf(tool),
       metric: measured?.metric ?? null,
       name: first ? probeName(tool, first.test, first.protocol, first.messages_per_second) : "",
       hasBins: probes.rows.some(({ basis }) => basis === "interval"),

@@ -1,5 +1,6 @@
 /** What the plots against offered load show, as values and in words. */
 import type { LoadTrial } from "../../contract/load";
+import { METRICS } from "../../contract/terms";
 import { number, scaleOf, withUnit } from "../units";
 import type { Cell, Figure } from "./figure";
 import { againstHost, counted, type Load, type LoadMetric, type LoadSeries, percent } from "./load-points";
@@ -15,7 +16,6 @@ export interface LoadOptions {
 }
 
 export const NAMES: Record<LoadMetric, string> = { goodput: "Delivered goodput", loss: "Loss", jitter: "Jitter" };
-export const UNITS: Record<LoadMetric, string> = { goodput: "bit/s", loss: "ratio", jitter: "s" };
 
 /** What of a trial's values stands on the y axis, in base units. */
 export const shownOf = (load: Load, { metric, normalised }: LoadOptions, trial: LoadTrial): number | null =>
@@ -48,7 +48,7 @@ export function loadGrid(load: Load, drawn: readonly LoadSeries[], options: Load
       points.push(null);
     }
   }
-  const unit = normalised ? (metric === "loss" ? "ratio, less the host's" : "ratio to host") : UNITS[metric];
+  const unit = normalised ? (metric === "loss" ? "ratio, less the host's" : "ratio to host") : METRICS[metric].unit;
   return {
     columns: [
       { name: "variant" },
@@ -80,7 +80,7 @@ export function loadSummary(
         ? percent(value)
         : normalised
           ? number(value)
-          : withUnit(value, scaleOf(UNITS[metric], [value], units));
+          : withUnit(value, scaleOf(METRICS[metric].unit, [value], units));
     const at = load.against === "load" ? `${withUnit(step, scaleOf("bit/s", [step], units))} asked` : `${step} bytes`;
     return [`${variant.name} ${said} at ${at}`];
   });

@@ -1,6 +1,7 @@
 /** One metric against the UDP load that was really offered, or the size of datagrams: a dot for each trial, a line through the medians of blocks. */
 import type { Data, Layout } from "plotly.js";
 import type { LoadTrial } from "../../contract/load";
+import { METRICS } from "../../contract/terms";
 import { number, type Scale, scaleOf, withUnit } from "../units";
 import { colour, type Figure, plain, symbol } from "./figure";
 import {
@@ -13,7 +14,7 @@ import {
   percent,
   stepOf,
 } from "./load-points";
-import { type LoadOptions, loadGrid, loadSummary, NAMES, shownOf, UNITS } from "./load-table";
+import { type LoadOptions, loadGrid, loadSummary, NAMES, shownOf } from "./load-table";
 import { logAxis } from "./log-axis";
 import { lossAxis, lossShown } from "./loss-axis";
 import { legendFor } from "./panels";
@@ -24,7 +25,7 @@ export function loadFigure(load: Load, options: LoadOptions): Figure {
   const trials = drawn.flatMap((series) => series.trials);
   const offered = xScale(load, trials, options);
   const values = trials.map((trial) => shownOf(load, options, trial));
-  const scale: Scale = normalised ? { unit: "", factor: 1 } : scaleOf(UNITS[metric], values, options.units);
+  const scale: Scale = normalised ? { unit: "", factor: 1 } : scaleOf(METRICS[metric].unit, values, options.units);
   const data = drawn.flatMap((series) => [
     ...lines(load, series, options, offered, scale),
     dots(load, series, options, offered, scale),

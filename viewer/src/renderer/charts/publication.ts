@@ -1,12 +1,10 @@
 /** One publication's figures of one metric: every printed repetition, as ratio to its own host where that means something. */
 import type { PublicationFlawRow, PublicationValueRow } from "../../contract/publications";
 import type { Settings } from "../../contract/settings";
+import { COMPARED_UNITS } from "../../contract/terms";
 import { scaleOf } from "../units";
 import { clean, type Figure, plain } from "./figure";
 import { AT_ONE } from "./reference";
-
-/** Units whose ratio to the host means something; a count or a loss may be zero on the host. */
-const COMPARED = ["bit/s", "s", "1/s"];
 
 /** One overlay (or the host) in one test: cloud, instance, tool and parameters. */
 export interface PublishedLine {
@@ -38,7 +36,7 @@ export function linesOf(rows: readonly PublicationValueRow[]): PublishedLine[] {
 
 /** Mean of a line's figures over its host's; null where that means nothing. */
 export const ratioOf = ({ rows, host }: PublishedLine): number | null =>
-  host && COMPARED.includes(rows[0]?.unit ?? "") ? mean(rows.map(({ value }) => value)) / host : null;
+  host && COMPARED_UNITS.includes(rows[0]?.unit ?? "") ? mean(rows.map(({ value }) => value)) / host : null;
 
 export const tierName = ({ cloud, instance }: Pick<PublicationFlawRow, "cloud" | "instance">): string =>
   [cloud, instance].filter(Boolean).join(" ");

@@ -1,5 +1,6 @@
 /** Intervals within trials: one line per trial, aligned at each trial's start, one figure per metric. */
 import type { Data, Layout, Shape } from "plotly.js";
+import { isLatency } from "../../contract/metrics";
 import type { Settings } from "../../contract/settings";
 import { distinctNames } from "../../contract/text";
 import type { TimeBucketRow, TimePointRow, TimeTrialRow } from "../../contract/time";
@@ -25,7 +26,7 @@ export interface TimeInput {
 
 const DASHES = ["solid", "dash", "dot", "dashdot"] as const;
 /** A rate holds for the whole of its interval; a latency is that of one message. */
-const isMessage = (metric: string): boolean => metric.startsWith("latency");
+const isMessage = isLatency;
 /** More bands than these cover each other. */
 export const BANDS_MOST = 8;
 const SUSTAINED = "sustained rate, bucket empty";

@@ -1,10 +1,10 @@
 /** One metric of a run against another's: the method of overlaylab's results_compare, tested against what that says. */
+import { isSpeed } from "../../contract/metrics";
+import { COMPARED_UNITS } from "../../contract/terms";
 import type { RunValueRow } from "../../contract/two-runs";
 import { type Interval, type Series as Known, median, type Shift, shift } from "./mann-whitney";
 
 const ALPHA = 0.05;
-/** Units whose ratio to the host means something; a count or a loss may be zero on the host. */
-const COMPARED = ["bit/s", "s", "1/s"];
 
 export interface Side {
   /** Blocks. */
@@ -71,7 +71,7 @@ export const hostOf = (of: Map<string, Series>): Series | null => [...of.values(
 
 /** [own value, host's] of each block that has both; null where no ratio means anything. */
 export function pairsOf(own: Series, host: Series | null, unit: string): [number, number][] | null {
-  if (!host || !COMPARED.includes(unit)) return null;
+  if (!host || !COMPARED_UNITS.includes(unit)) return null;
   const found = [...own.blocks].flatMap(([block, value]): [number, number][] => {
     const base = host.blocks.get(block);
     return base ? [[value, base]] : [];
@@ -180,10 +180,10 @@ function wordOf({ interval }: Shift, ratios: boolean, unit: string, margin: numb
   return interval.low > 0 ? "higher" : "cannot tell";
 }
 
-/** As people say it of that metric: less goodput and more latency are both slower. */
+/** As people say it of that metric. */
 export function worded(word: Word, metric: string, better: string): string {
   if (word !== "lower" && word !== "higher") return word;
   const good = (word === "higher") === (better === "higher");
-  if (metric === "goodput" || metric.startsWith("latency")) return good ? "faster" : "slower";
+  if (isSpeed(metric)) return good ? "faster" : "slower";
   return good ? "better" : "worse";
 }

@@ -13,6 +13,7 @@ import click
 from rich.table import Table
 
 from overlaylab.core import lock, paths
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
@@ -151,7 +152,7 @@ def status(cluster: str, asked: str | None) -> None:
     if profile:
         words, delayed = profile
         out.print(f"profile in force: {words}", soft_wrap=True)
-        if delayed and provider.accelerator == "tcg":
+        if delayed and ACCELERATORS[provider.accelerator].is_emulated:
             out.print(profile_table.SPARSE, soft_wrap=True)
     if not provider.snapshots:
         return

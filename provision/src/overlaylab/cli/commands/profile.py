@@ -20,6 +20,7 @@ from overlaylab.cli.commands.cluster import (
     provider_there,
 )
 from overlaylab.core import lock
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.documents import names_in
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import ProfileCheck
@@ -240,7 +241,7 @@ def _with_nodes(
         if inventory:
             await provider.renew()  # should this end in the middle, the hosts clean up by themselves
         await work(on_nodes(provider, tier))
-        if sparse and provider.accelerator == "tcg" and profile_table.has_latency(tier):
+        if sparse and ACCELERATORS[provider.accelerator].is_emulated and profile_table.has_latency(tier):
             say(profile_table.SPARSE)
         if not keep:
             await provider.leave()

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from overlaylab.core.metrics import METRICS, Metric
 from overlaylab.core.model import Sample
 
 
@@ -46,17 +47,6 @@ def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> Parse
 
 _DIGITS = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?")
 """A number as the tools print it. float() would also take ``nan``, ``1_000`` and digits of other scripts."""
-_POSITIVE = ("goodput", "latency", "offered", "transaction_rate", "datagrams")
-"""Metrics of which zero means that nothing was measured, by how their names begin."""
-_SHARES = ("loss", "cpu")
-LARGEST = {
-    ("latency", "jitter"): 3600.0,  # s: no tool here waits so long for a packet
-    ("goodput", "offered"): 1e14,  # bit/s: above what any link carries
-    # A rare event is not counted so often: such a count has fallen below zero in 32 bits.
-    ("retransmits", "reordered", "duplicates"): 2.0**31 - 1,
-}
-"""The largest value of a metric, by how its name begins; beyond it lies another unit, or damage."""
-
 LARGEST_COUNT = 2**53
 """Beyond it floats skip whole numbers, so it is none that was counted."""
 
@@ -84,20 +74,21 @@ def count(tool: str, name: str, value: Any) -> int:
     return int(found)
 
 
-def checked(tool: str, samples: list[Sample]) -> list[Sample]:
+def checked(tool: str, samples: list[Sample], own: Sequence[Metric] = ()) -> list[Sample]:
     """The samples, where each is a value that its metric can have. Raises ParseError.
 
     The last line of defence, the same for all tools: output may be damaged and still have its form.
+    own: metrics that the tool declares, which no other has.
     """
+    metrics = METRICS | {metric.name: metric for metric in own}
     for sample in samples:
         numbers = (sample.value, sample.t_start or 0.0, sample.t_end or 0.0, sample.resolution or 1.0)
         name = sample.metric
         if not all(map(math.isfinite, numbers)):
             raise ParseError(f"{tool} gave no finite {name}")
-        # Nothing may arrive for a second: a part of a trial may be a zero that was measured.
-        whole = sample.t_start is None or not name.startswith("goodput")
-        low = sample.value < 0 or (sample.value == 0 and whole and name.startswith(_POSITIVE))
-        if low or sample.value > _largest(name):
+        metric = metrics[name]
+        zero = metric.zero_whole if sample.t_start is None else metric.zero_part
+        if not 0 <= sample.value <= metric.most or (sample.value == 0 and not zero):
             raise ParseError(f"{tool} gave {name} as {sample.value:g}, which it cannot be")
         if not 0 <= (sample.t_start or 0.0) <= (sample.t_end or 0.0):
             raise ParseError(f"{tool} gave {name} for a time that cannot be")
@@ -105,12 +96,6 @@ def checked(tool: str, samples: list[Sample]) -> list[Sample]:
             raise ParseError(f"{tool} gave {name} in steps that cannot be")
     _check_quantiles(tool, samples)
     return samples
-
-
-def _largest(metric: str) -> float:
-    if metric.startswith(_SHARES):
-        return 1.0
-    return next((most for names, most in LARGEST.items() if metric.startswith(names)), math.inf)
 
 
 def _check_quantiles(tool: str, samples: Sequence[Sample]) -> None:

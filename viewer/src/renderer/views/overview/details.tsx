@@ -1,10 +1,11 @@
 /** What one run says: progress while it runs, verdicts, evidence, checks, troubles, and where it came from. */
 import type { CheckRow, RunRow, TroubleRow, VerdictRow } from "../../../contract/overview";
+import { ACCELERATORS } from "../../../contract/terms";
 import { VIEWS, type ViewId } from "../../../contract/views";
 import { clean } from "../../charts/figure";
 import { countsOf } from "../../lost";
 import { useQuery } from "../../query";
-import { ACCELERATORS, stateAdvice, tierWords, variantWords, verdictSentence } from "../../runs";
+import { stateAdvice, tierWords, variantWords, verdictSentence } from "../../runs";
 import { settings, show, showTrial } from "../../state";
 import { Rows } from "../../ui/asked";
 import { TableScroll } from "../../ui/copied";

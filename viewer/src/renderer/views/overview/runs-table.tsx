@@ -1,8 +1,8 @@
 /** The table of runs. */
 import type { RunRow } from "../../../contract/overview";
+import { ACCELERATORS } from "../../../contract/terms";
 import { clean } from "../../charts/figure";
 import {
-  ACCELERATORS,
   elapsed,
   enoughAfter,
   enoughWords,
