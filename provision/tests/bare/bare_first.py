@@ -80,7 +80,6 @@ COMMANDS: tuple[tuple[str, int] | tuple[str, int, bool], ...] = (
     ("./task bundle:make OUT=../overlaylab.tar FOR=debian-12 WITH=viewer", 0),
     ("./task docs:overlays", 0, FREE),
     ("./task bench:statistics TRIALS=2 INTERVALS=20", 0, FREE),
-    ("./task bench:fuzz INPUTS=200", 0, FREE),
     ("./task bench:profiles DRY_RUN=1", 0, FREE),
     ("./task bench:fidelity DRY_RUN=1", 0, FREE),
     ("./task bench:front-door", 0, FREE),

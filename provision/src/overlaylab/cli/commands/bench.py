@@ -11,7 +11,6 @@ import time
 import click
 
 from overlaylab.cli.commands.bench_fidelity import command as fidelity
-from overlaylab.cli.commands.bench_fuzz import command as fuzz
 from overlaylab.cli.commands.bench_profiles import command as profiles
 from overlaylab.cli.commands.bench_scale import stats_command, store_command
 from overlaylab.cli.commands.bench_statistics import command as statistics_command
@@ -27,7 +26,6 @@ def command() -> None:
 
 
 command.add_command(fidelity)
-command.add_command(fuzz)
 command.add_command(profiles)
 command.add_command(store_command)
 command.add_command(stats_command)
