@@ -46,10 +46,7 @@ class Document:
 
 
 def load_document(path: Path, schema: Path) -> Document:
-    """Read ``path`` and check it against ``schema``.
-
-    Raises UserError that names line and field; cross-checks between fields are each kind's own.
-    """
+    """Read ``path`` and check it against ``schema``. Raises UserError that names line and field."""
     document = parse_document(path)
     validate(document, schema)
     return document

@@ -11,10 +11,7 @@ WHERE = 300
 class UserError(Exception):
     """Somebody's input or machine stands in the way; printed as one paragraph, exit code 2.
 
-    where: file and field, command or machine part, e.g. ``profiles/x.yml: rate``.
-    rule: what has to hold, e.g. ``must be at least 8000 bit/s``.
-    seen: the value found, already readable; None where there is none to show.
-    fix: what to do next, a sentence.
+    where: ``profiles/x.yml: rate``; rule: ``must be at least 8000 bit/s``; seen: the value found, None: not shown.
     """
 
     def __init__(self, where: str, rule: str, *, seen: object = None, fix: str) -> None:

@@ -37,19 +37,18 @@ class Variant:
 
 @dataclass(frozen=True)
 class Sample:
-    """One value of one metric, in base units (bit/s, s, ratio, bytes, 1).
+    """One value of one metric."""
 
-    metric: a name in the table ``metric`` (unit and direction are kept there).
-    t_start, t_end: seconds from the trial's start that the value covers; both None: the whole trial.
-    quantile: for a percentile, in (0, 1); None otherwise.
-    resolution: the tool's step in the same unit, where it is known.
-    """
-
+    # A name of `core.metrics`, or one that a tool declares.
     metric: str
+    # In the metric's unit.
     value: float
+    # s from the trial's start that the value covers; both None: the whole trial.
     t_start: float | None = None
     t_end: float | None = None
+    # Of a percentile, in (0, 1).
     quantile: float | None = None
+    # The tool's step in the metric's unit, where it is known.
     resolution: float | None = None
 
 

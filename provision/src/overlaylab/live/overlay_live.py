@@ -17,13 +17,13 @@ PROPERTIES = ("Id", "LoadState", "ActiveState", "SubState", "MainPID", "CPUUsage
 
 @dataclass(frozen=True)
 class Live:
-    """What one node says. mtus: {device: bytes}; units: {unit: {property: value}}, as systemctl show has them.
+    """What one node says."""
 
-    paths: {peer: lines of overlay-path}, of the moment after a ping.
-    """
-
+    # {device: bytes}
     mtus: Mapping[str, int]
+    # {unit: {property: value}}, as systemctl show has them.
     units: Mapping[str, Mapping[str, str]]
+    # {peer: lines of overlay-path}, of the moment after a ping.
     paths: Mapping[str, Sequence[str]]
 
 

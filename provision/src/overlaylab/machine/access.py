@@ -92,10 +92,7 @@ def _own_group() -> str | None:
 
 
 def in_foreign_group() -> bool:
-    """Whether this process's group is not the operator's own, as after ``sg libvirt`` or newgrp(1).
-
-    newuidmap(1), and so mmdebstrap, refuses such a process, and its files belong to that group.
-    """
+    """Whether this process's group is not the operator's own, as after newgrp(1): newuidmap(1) refuses it then."""
     return not is_root() and _own_group() is not None and os.getegid() != pwd.getpwuid(os.getuid()).pw_gid
 
 

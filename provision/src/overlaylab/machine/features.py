@@ -103,14 +103,12 @@ KNOWN = (*_COMMANDS, "genl:<family>")
 
 @dataclass(frozen=True)
 class Found:
-    """What became of one feature.
+    """What became of one feature."""
 
-    state: ``works``; ``loadable`` (the kernel has it as a module that is not loaded, so it was not tried);
-    ``absent``; ``untried`` (not to be told without root, or without a tool).
-    detail: the tool's own words, or the modules' names where it is loadable.
-    """
-
+    # ``works``; ``loadable``: the kernel has it as a module that is not loaded, so it was not tried; ``absent``;
+    # ``untried``: cannot be told without root, or without a tool.
     state: str
+    # The tool's own words, or the modules' names where it is loadable.
     detail: str = ""
 
 

@@ -130,10 +130,8 @@ def names(groups: Iterable[str] = (), *, alone: bool = False) -> tuple[str, ...]
 
 
 def renamed(name: str) -> str:
-    """What a library of that name is called since Debian 13 and Ubuntu 24.04, where its times became wider.
-
-    https://wiki.debian.org/ReleaseGoals/64bit-time; not every library was renamed.
-    """
+    """What some libraries are called since Debian 13 and Ubuntu 24.04."""
+    # Their times became wider: https://wiki.debian.org/ReleaseGoals/64bit-time
     return f"{name}t64"
 
 

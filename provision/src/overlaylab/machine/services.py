@@ -48,14 +48,12 @@ _START_WAIT = 30.0
 
 @dataclass(frozen=True)
 class Service:
-    """A process that setup started: the tini that holds a daemon.
-
-    pid alone proves nothing after a reboot or a wrap of the counter; boot_id and started
-    (clock ticks since boot, proc(5) field 22) make it this very process.
-    """
+    """A process that setup started: the tini that holds a daemon."""
 
     name: str
+    # Proves nothing by itself: after a reboot or a wrap of the counter it is another process.
     pid: int
+    # Clock ticks since boot (proc(5), field 22).
     started: int
     boot_id: str
 

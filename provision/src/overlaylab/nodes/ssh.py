@@ -222,10 +222,8 @@ class Node:
 
 
 async def pin(nodes: Iterable[InventoryNode], timeout: float = 60) -> tuple[InventoryNode, ...]:
-    """The nodes, each with the host key that it shows now, the only one that is accepted from then on.
-
-    For nodes that were made a moment ago and are reached by a network that this machine alone has. Raises NodeError.
-    """
+    """The nodes, each with the host key that it shows now, the only one that is accepted from then on."""
+    # For nodes that were made a moment ago, on a network that this machine alone has.
     return tuple(await asyncio.gather(*(_pin(node, timeout) for node in nodes)))
 
 

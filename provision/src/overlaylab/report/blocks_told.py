@@ -25,13 +25,13 @@ NEWEST = 5
 
 @dataclass(frozen=True)
 class Seen:
-    """One variant's ratio of the primary metric in earlier runs. spread: standard deviation of a block's log ratio.
+    """One variant's ratio of the primary metric in earlier runs."""
 
-    blocks: how many it is from. step: the tool's, over the host's value.
-    """
-
+    # Standard deviation of a block's log ratio.
     spread: float
+    # How many it is from.
     blocks: int
+    # The tool's, over the host's value.
     step: float
 
 

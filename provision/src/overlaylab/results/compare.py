@@ -62,12 +62,10 @@ class Change:
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric of one benchmark between one pair of endpoints. host: its medians in both runs.
-
-    What both runs were asked for and only the first has is here, too: it may have got worse beyond measuring.
-    """
+    """One metric of one benchmark between one pair of endpoints, also where only the first run has it."""
 
     first: Table
+    # The host's medians in both runs.
     host: tuple[float | None, float | None]
     changes: tuple[Change, ...]
 

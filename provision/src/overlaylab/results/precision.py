@@ -31,10 +31,8 @@ class Precision:
     step: float
 
     def around(self, value: float) -> float:
-        """How far the true figure may lie from a printed one: half of its last digit, and one step of the tool.
-
-        One step either way, not half: where a trial begins within a message decides whether that one counts.
-        """
+        """How far the true figure may lie from a printed one: half of its last digit, and one step of the tool."""
+        # Not half a step: where a trial begins within a message decides whether that one counts.
         place = math.floor(math.log10(value / self.unit)) - (self.digits - 1)
         return 0.5 * self.unit * 10.0**place + self.step
 

@@ -34,10 +34,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Tail:
-    """The 99th percentiles of single trials, in the metric's unit: the least and the largest of so many trials.
-
-    Never one over trials: the mean or median of ten p99 is the p99 of nothing.
-    """
+    """The least and the largest of so many trials' 99th percentiles: the mean of ten p99 is the p99 of nothing."""
 
     low: float
     high: float

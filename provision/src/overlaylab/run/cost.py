@@ -29,12 +29,11 @@ States = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Work:
-    """What a trial's CPU time was spent on: bytes that the application received, requests that were answered.
+    """What a trial's CPU time was spent on; None where the tool does not tell."""
 
-    None where the tool does not tell.
-    """
-
+    # Bytes, by the application.
     received: float | None
+    # Requests that were answered.
     transactions: float | None
 
 
@@ -114,10 +113,7 @@ def machine_used(before: Mapping[str, float], after: Mapping[str, float]) -> dic
 
 
 def _in_nodes(states: States) -> float | None:
-    """CPU seconds of all nodes together, without those of reading their states.
-
-    None where a node does not tell, or was booted meanwhile.
-    """
+    """CPU seconds of all nodes without those of reading their states; None where one was booted or does not tell."""
     ticks = [_ticks(state, BUSY) for state in states.values()]
     return None if None in ticks else sum(value for value in ticks if value is not None) / USER_HZ
 

@@ -35,11 +35,8 @@ def rtt_of(values: list[float]) -> Rtt:
 
 
 def standard_error(values: list[float]) -> float:
-    """Standard error of the median by batches: pings that follow each other are alike, and a machine drifts.
-
-    The spread of the medians of BATCHES consecutive parts, over √BATCHES (Law, Simulation Modeling and
-    Analysis, 9.5.3: batch means).
-    """
+    """Standard error of the median, by batches: pings that follow each other are alike, and a machine drifts."""
+    # Law, Simulation Modeling and Analysis, 9.5.3: batch means.
     size = max(1, len(values) // BATCHES)
     medians = [statistics.median(values[i : i + size]) for i in range(0, size * BATCHES, size) if values[i:]]
     return statistics.stdev(medians) / math.sqrt(len(medians)) if len(medians) > 1 else math.inf

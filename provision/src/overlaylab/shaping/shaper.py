@@ -378,10 +378,8 @@ class Shaper:
         return host_checks.idle_share(resting, self.machine()) > MACHINE_AT_REST
 
     def spare_cpu(self, idle: float) -> float:
-        """Of the CPU time that a node may use, the share that it left; idle: of all time, as the node counts it.
-
-        What a quota withholds looks idle to a node: at a fifth, one that never rests is idle four fifths.
-        """
+        """Of the CPU time that a node may use, the share that it left; idle: of all time, as the node counts it."""
+        # What a quota withholds looks idle to a node: at a fifth, one that never rests is idle four fifths.
         return max(0.0, 1 - (1 - idle) / (self.profile.quota or 1.0))
 
     def _pairs(self) -> list[tuple[str, str]]:

@@ -105,11 +105,9 @@ class NodeShaping:
 
     @property
     def gso_max_size(self) -> int | None:
-        """Bytes of the largest packet that TCP may hand down; None where all of them fit into the queue.
-
-        Since Linux 4.17 TCP makes super-packets whatever ethtool says, and since 5.18 of full size where the RTT
-        is below half a millisecond. A queue of 20 ms at 5 Mbit/s holds none of those: it would drop each.
-        """
+        """Bytes of the largest packet that TCP may hand down; None where all of them fit into the queue."""
+        # Since Linux 4.17 TCP makes super-packets whatever ethtool says, since 5.18 of full size where the RTT is below
+        # half a millisecond. A queue of 20 ms at 5 Mbit/s holds none of those: it would drop each.
         queue = self.queue_at(self.sustained or self.rate or UNCAPPED)
         if not (self.tunnels_segmented and self.queueing) or queue >= 2 * SUPER_PACKET:
             return None

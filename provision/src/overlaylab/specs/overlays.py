@@ -28,17 +28,15 @@ PREFIX = "overlay_"
 
 @dataclass(frozen=True)
 class Wire:
-    """What the underlay shows of this mode.
+    """What the underlay shows of this mode."""
 
-    filter: pcap filter that matches its packets.
-    marker: a payload marker is ``visible`` in them or ``absent``.
-    probe: endpoints are asked by ``icmp``, or by ``udp`` where a node answers pings in its container's place.
-    device: where to look in the endpoint, as nothing of the mode passes the node's own interface; else None.
-    """
-
+    # pcap filter that matches its packets.
     filter: str
+    # A payload marker is ``visible`` in them or ``absent``.
     marker: str
+    # Endpoints are asked by ``icmp``, or by ``udp`` where a node answers pings in its container's place.
     probe: str = "icmp"
+    # Where to look in the endpoint, where nothing of the mode passes the node's own interface.
     device: str | None = None
 
 
@@ -70,14 +68,13 @@ class Mode:
 
 @dataclass(frozen=True)
 class Needs:
-    """What a node must have.
+    """What a node must have."""
 
-    features: of whichever kernel it runs on, as ``kind:name`` (``host_features``); modules: those that a node with
-    a kernel of its own loads (one may be built in); commands: programs.
-    """
-
+    # Of whichever kernel it runs on, as ``kind:name`` (``machine.features``).
     features: tuple[str, ...] = ()
+    # Those that a node with a kernel of its own loads; one may be built in.
     modules: tuple[str, ...] = ()
+    # Programs.
     commands: tuple[str, ...] = ()
 
 

@@ -40,13 +40,12 @@ _UNITS: Mapping[str, str | None] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """One fact and where it comes from. value: in base units, None for uncapped; a text for `wording`.
+    """One fact and where it comes from."""
 
-    confidence: ``published``, ``documented``, ``measured``, ``derived`` or ``estimate``.
-    """
-
+    # In base units; None: uncapped; a text for `wording`.
     value: float | bool | str | None
     source: str
+    # ``published``, ``documented``, ``measured``, ``derived`` or ``estimate``.
     confidence: str
 
 
@@ -192,9 +191,8 @@ def read_profile(path: Path) -> Profile:
 def varied(profile: Profile, what: str, **changes: Any) -> Profile:
     """The profile with some fields changed, for a bench that checks a tier in a variation of it.
 
-    what: how the variation is called, ``mtu=9001``; it becomes part of name and digest, so that what is
-    measured with it is never pooled with the tier itself. changes: fields of Profile, in base units.
-    Figures keep what the document says.
+    what: how it is called, ``mtu=9001``: part of name and digest, so that it is never pooled with the tier itself.
+    changes: fields of Profile, in base units; figures keep what the document says.
     """
     if fixed := {"name", "digest", "source", "figures"} & changes.keys():
         raise ValueError(f"{sorted(fixed)} of a profile follow from its document and from what varies")

@@ -44,10 +44,8 @@ class Interval:
 
 @cache
 def sign_p(beyond: int, n: int) -> float:
-    """Two-sided p of the sign test where `beyond` of n values do not lie on the side that is claimed.
-
-    2·P(B ≤ beyond), B binomial with n and ½ (W. J. Conover, Practical Nonparametric Statistics, 3.4).
-    """
+    """Two-sided p of the sign test where `beyond` of n values do not lie on the side that is claimed."""
+    # 2·P(B ≤ beyond), B binomial with n and ½ (W. J. Conover, Practical Nonparametric Statistics, 3.4).
     from scipy.special import bdtr  # the binomial distribution; scipy.stats takes two seconds to import
 
     return min(1.0, 2 * float(bdtr(beyond, n, 0.5)))
@@ -57,9 +55,10 @@ def sign_p(beyond: int, n: int) -> float:
 def median_rank(n: int, alpha: float = ALPHA) -> tuple[int, float] | None:
     """(r, coverage): the r-th smallest and r-th largest of n values hold the median that often, at least 1 − alpha.
 
-    1 − 2·P(B < r), B binomial with n and ½: exact for any continuous distribution (H. A. David and H. N. Nagaraja,
-    Order Statistics, 7.1). None below six values, and where not even smallest and largest do.
+    None below six values, and where not even smallest and largest do.
     """
+    # 1 − 2·P(B < r), B binomial with n and ½: exact for any continuous distribution (H. A. David and H. N. Nagaraja,
+    # Order Statistics, 7.1).
     if n < MEDIAN_TAKES:
         return None
     ranks = [r for r in range(1, n // 2 + 1) if sign_p(r - 1, n) <= alpha]
@@ -67,10 +66,7 @@ def median_rank(n: int, alpha: float = ALPHA) -> tuple[int, float] | None:
 
 
 def bounds(blocks: Blocks, step: float) -> list[tuple[float, float]] | None:
-    """(least, greatest) that each block's ratio can be, where each value is known to one step of its tool.
-
-    None where the step is as large as a host's value: then nothing bounds a ratio.
-    """
+    """(least, greatest) of each block's ratio, where values are known to one step; None where a host's is no larger."""
     if any(base <= step for _, base in blocks):
         return None
     return [((own - step) / (base + step), (own + step) / (base - step)) for own, base in blocks]
@@ -96,25 +92,24 @@ def median_ratio(blocks: Blocks, step: float = 0.0, alpha: float = ALPHA) -> Int
 
 @dataclass(frozen=True)
 class Verdict:
-    """word: LOWER, HIGHER, SAME (within the margin) or CANNOT_TELL. p: of what is claimed, corrected; else None.
+    """What is claimed of a ratio."""
 
-    alone: what would be said if nothing else had been compared; it is what the printed interval shows.
-    """
-
+    # LOWER, HIGHER, SAME (within the margin) or CANNOT_TELL.
     word: str
+    # Of what is claimed, corrected.
     p: float | None = None
+    # What would be said if nothing else had been compared: what the printed interval shows.
     alone: str = CANNOT_TELL
 
 
 @dataclass(frozen=True)
 class Claims:
-    """p of each thing that could be said of a ratio to the host: the level at which its interval just says it.
+    """p of each thing that could be said of a ratio to the host: the level at which its interval just says it."""
 
-    lower, higher: all of the interval lies below 1, above 1. same: all of it lies inside the margin.
-    """
-
+    # All of the interval lies below 1, above 1.
     lower: float = 1.0
     higher: float = 1.0
+    # All of it lies inside the margin.
     same: float = 1.0
 
 
@@ -221,8 +216,7 @@ LOOKS = 3
 def looks_at(comparisons: int, most: int | None = None) -> tuple[int, ...]:
     """Block counts at which a run with PRECISION looks at its intervals, fixed before it begins; most: the last.
 
-    A quarter, half and all of the blocks; the first is the fewest at which a verdict can stand. Earlier ones are left
-    out: they could say nothing.
+    A quarter, half and all of the blocks, but for those at which no verdict can stand yet.
     """
     least = fewest_blocks(comparisons, LOOKS)
     last = most or 4 * least

@@ -49,14 +49,13 @@ UDP_HEADERS = 28
 
 @dataclass(frozen=True)
 class Server:
-    """A tool's server, which serves any number of trials until it is ended.
-
-    port: open once the server is ready: a listening TCP socket, or a UDP one that is bound, from when on the
-    kernel keeps what arrives. transport: ``tcp`` or ``udp``.
-    """
+    """A tool's server, which serves any number of trials until it is ended."""
 
     argv: tuple[str, ...]
+    # Open once the server is ready: a listening TCP socket, or a UDP one that is bound, from when on the kernel keeps
+    # what arrives.
     port: int
+    # ``tcp`` or ``udp``.
     transport: str = "tcp"
 
 

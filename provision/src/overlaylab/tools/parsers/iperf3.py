@@ -162,11 +162,9 @@ def _jitters(totals: list[JSON], omitted: float) -> list[Sample]:
 
 
 def _unheard(sent: JSON, packets: int, lost: float) -> tuple[float, int]:
-    """(datagrams that did not arrive, of how many): by the receiver, unless it fell silent before the sender ended.
-
-    It counts gaps in the numbers of those that arrive, so nothing after the last of them: of 2401 datagrams that were
-    sent, of which the first 53 arrived, it says that none was lost (fixture 3.12-udp-tail-lost, seen between nodes).
-    """
+    """(datagrams that did not arrive, of how many): by the receiver, unless it fell silent before the sender ended."""
+    # It counts gaps in the numbers of those that arrive, so nothing after the last of them: where the first 53 of 2401
+    # arrived, it says that none was lost (fixture 3.12-udp-tail-lost, seen between nodes).
     all_sent = _count(sent, "packets")
     under_way = all_sent * TAIL / _seconds(sent)
     return (lost, packets) if all_sent - packets <= under_way else (all_sent - packets + lost, all_sent)

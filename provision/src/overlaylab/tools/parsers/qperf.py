@@ -66,10 +66,8 @@ def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> 
 
 
 def _check_time(seconds: float, parameters: JSON) -> None:
-    """The time that an amount took at its own rate, where it cannot be that of this trial. Raises ParseError.
-
-    A round trip may be under way at the end, and one that takes longer than the benchmark's timeout is stopped.
-    """
+    """Raises ParseError for a time, of an amount at its own rate, that cannot be this trial's."""
+    # A round trip may be under way at the end, and one that takes longer than the benchmark's timeout is stopped.
     duration = parameters["duration"]
     if not 0.5 * duration <= seconds <= 20 + 3 * duration:
         raise ParseError(f"qperf gave an amount and a rate that make {seconds:.3g} s, not {duration:g} s")
