@@ -154,21 +154,32 @@ def _zeros(samples: Sequence[Sample]) -> set[str]:
 # -- damage ---------------------------------------------------------------------------------------
 
 
+Change = Callable[[random.Random, str, Recorded], str]
+"""(chance, text, another output of the same tool) -> text"""
+PLACES = 8
+
+
 @st.composite
-def damaged(draw: Callable[[st.SearchStrategy[Any]], Any], tool: str) -> Damaged:
-    """Good outputs three times as often as those of failures.
+def damaged(draw: Callable[[st.SearchStrategy[Any]], Any], tool: str) -> list[Damaged]:
+    """The same changes at PLACES places each. Good outputs come three times as often as those of failures.
 
     Which output and which changes are hypothesis' choice, so that it finds the fewest that do it. Where in the text is
     chance: drawn place by place it took twenty times as long, and missed what chance hit.
     """
     own = recorded(tool)
-    one: Recorded = draw(st.sampled_from([each for each in own for _ in range(3 if each.good else 1)]))
-    text, stderr, exit_code, parameters = one.stdout, one.stderr, one.exit_code, one.parameters
+    one = draw(st.sampled_from([each for each in own for _ in range(3 if each.good else 1)]))
     less = draw(st.integers(0, 9)) > 6
     changes = draw(
         st.lists(st.sampled_from(LESS if less else CHANGES), min_size=1, max_size=1 if less else 4)
     )
-    chance: random.Random = draw(st.randoms(use_true_random=True))
+    chance = draw(st.randoms(use_true_random=True))
+    return [_damaged(chance, one, changes, less, own) for _ in range(PLACES)]
+
+
+def _damaged(
+    chance: random.Random, one: Recorded, changes: Sequence[Change], less: bool, own: Sequence[Recorded]
+) -> Damaged:
+    text, stderr, exit_code, parameters = one.stdout, one.stderr, one.exit_code, one.parameters
     for change in changes:
         text = change(chance, text, chance.choice(own))
     if not less:
