@@ -48,8 +48,9 @@ def test_a_latency_is_in_force_or_recorded_as_not_applied(measured) -> None:
     assert expected == pytest.approx(0.000966)
     if verdict != "pass":
         assert (verdict, reason) == (
-            "not-applicable", "latency is not applied: the kernel of the nodes has no netem",
-        )  # fmt: skip
+            "not-applicable",
+            "latency is not applied: the kernel of the nodes has no netem",
+        )
 
 
 @pytest.fixture(scope="module")

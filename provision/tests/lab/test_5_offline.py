@@ -36,8 +36,11 @@ cut_off = pytest.mark.skipif(
 def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
     done = subprocess.run(
         [*CUT_OFF, str(paths.ROOT / "task"), *words],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -45,8 +48,11 @@ def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
 def test_the_viewer_needs_no_network_any_more() -> None:
     done = subprocess.run(
         [*CUT_OFF, str(paths.PROVISION / "bin" / "lab"), "viewer", "prepare"],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert os.access(f"{done.stdout.strip()}/electron", os.X_OK)
 

@@ -44,17 +44,21 @@ def faults(overlay: overlays.Overlay) -> Iterator[Fault]:
     """Those that concern an overlay."""
     if overlay.range and overlay.range_argument:
         yield Fault(
-            "overlap", "", "",
+            "overlap",
+            "",
+            "",
             (("overlaps the route to 192.168.77.0/24 through eth1",), (overlay.range_argument,)),
             {overlay.range_argument: UNDERLAY},
-        )  # fmt: skip
+        )
     yield Fault("down", "ip link set eth1 down", "ip link set eth1 up", (("node2",), ("eth1 is down",)), {})
     if overlay.needs.modules:
         yield Fault(
-            "module", "mount -t tmpfs none /lib/modules", "umount /lib/modules",
+            "module",
+            "mount -t tmpfs none /lib/modules",
+            "umount /lib/modules",
             (("node2",), tuple(f"has no module {name}:" for name in overlay.needs.modules)),
             {},
-        )  # fmt: skip
+        )
     if overlay.ports:
         rules = [f"PREROUTING -i eth1 {matches(port)} -j DROP" for port in overlay.ports]
         yield Fault(

@@ -42,8 +42,11 @@ class Status:
             assert old in text
             text = text.replace(old, new)
         done = subprocess.run(
-            ["sh", "-c", text], capture_output=True, text=True, check=True,
+            ["sh", "-c", text],
+            capture_output=True,
+            text=True,
+            check=True,
             env={"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"},
-        )  # fmt: skip
+        )
         assert done.stderr == ""
         return json.loads(done.stdout)

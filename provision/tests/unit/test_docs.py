@@ -244,8 +244,11 @@ def test_pages_that_code_cites_are_there() -> None:
     """The Vagrantfile cited a design.md that there never was."""
     files = subprocess.run(
         ["git", "ls-files", "provision", "vagrant", "packer", "task", "Taskfile.yml"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
-    ).stdout.split()  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
     known = {page.name for page in PAGES}
     absent = set()
     for file in files:

@@ -261,8 +261,11 @@ def checkout(tmp_path):
         return subprocess.Popen(
             [folder / "task", *typed, *words],
             env={"PATH": f"{programs}:/usr/bin:/bin", **named},
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
 
     return begin
 

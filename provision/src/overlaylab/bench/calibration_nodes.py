@@ -107,9 +107,11 @@ class Calibration:
                 entered[node.name] = (await node.sh(_ENTER)).stdout.strip()
                 if entered[node.name] == "overlay":
                     raise UserError(
-                        node.name, "must carry no overlay while its own network is measured",
-                        seen="an endpoint of one", fix="Reset the overlay, or take nodes that are clean",
-                    )  # fmt: skip
+                        node.name,
+                        "must carry no overlay while its own network is measured",
+                        seen="an endpoint of one",
+                        fix="Reset the overlay, or take nodes that are clean",
+                    )
             return await self._measure()
         finally:
             await self._tidy(entered)
@@ -142,10 +144,11 @@ class Calibration:
             missing = (await node.sh(script)).stdout.split()
             if missing:
                 raise UserError(
-                    node.name, "must have the commands that measuring needs",
+                    node.name,
+                    "must have the commands that measuring needs",
                     seen=f"none of these: {', '.join(missing)}",
                     fix="Install them there; on Debian and Ubuntu: iperf3, iputils-ping, iproute2, systemd",
-                )  # fmt: skip
+                )
 
     async def _mtu(self, link: int) -> int:
         """Largest packet that passes both ways with DF set, at most the smaller interface's MTU."""
@@ -160,9 +163,11 @@ class Calibration:
             size = await calibration.largest(LEAST_MTU, min(link, MOST_MTU), passes)
             if size is None:
                 raise UserError(
-                    f"{sender.name}→{receiver.name}", f"must let pings of {LEAST_MTU} bytes pass",
-                    seen="no reply", fix="Let ICMP through between the hosts, on the underlay's addresses",
-                )  # fmt: skip
+                    f"{sender.name}→{receiver.name}",
+                    f"must let pings of {LEAST_MTU} bytes pass",
+                    seen="no reply",
+                    fix="Let ICMP through between the hosts, on the underlay's addresses",
+                )
             found.append(size)
         return min(found)
 
@@ -203,9 +208,12 @@ class Calibration:
         missing = round(value["loss"].value * counted)
         lost = max(0, missing - unread)
         return Datagrams(
-            sender.name, receiver.name, value["offered"].value,
-            calibration.loss(counted, lost), missing - lost,
-        )  # fmt: skip
+            sender.name,
+            receiver.name,
+            value["offered"].value,
+            calibration.loss(counted, lost),
+            missing - lost,
+        )
 
     async def _iperf3(self, parameters: JSON, direction: str) -> tuple[list[Sample], JSON]:
         """Samples, and iperf3's whole report. The client is always the first node: one port to let through."""

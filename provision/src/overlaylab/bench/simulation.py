@@ -148,10 +148,12 @@ def coverage(scenario: Scenario, blocks: int, trials: int, chance: Generator, tr
             held[name] += low <= truth <= high
             widths[name].append(high / low - 1)
     return Coverage(
-        scenario.name, blocks, claimed,
+        scenario.name,
+        blocks,
+        claimed,
         {name: Rate(count, trials) for name, count in held.items()},
         {name: float(np.median(own)) for name, own in widths.items()},
-    )  # fmt: skip
+    )
 
 
 def signed_ranks(logs: NDArray[np.float64]) -> tuple[float, float]:

@@ -68,9 +68,11 @@ def calibrate(
             states = await provider.status()
             if set(states.values()) != {"running"}:
                 raise UserError(
-                    f"cluster {cluster}", "must be up", seen=", ".join(f"{n} {s}" for n, s in states.items()),
+                    f"cluster {cluster}",
+                    "must be up",
+                    seen=", ".join(f"{n} {s}" for n, s in states.items()),
                     fix="Bring it up with ./task lab:up, and ./task profile:apply PROFILE=… to have something to find",
-                )  # fmt: skip
+                )
         # Neither prepare, enter nor leave of the provider: they clear what shapes the nodes.
         await provider.nodes.connect()
         try:
@@ -104,20 +106,26 @@ def target(name: str, out: str | None, force: bool) -> Path:
     """The file to write. UserError where the name is none, or a file is there."""
     if not NAME.fullmatch(name):
         raise UserError(
-            "NAME", "must be of small letters, digits, dots and hyphens", seen=f'"{name}"',
+            "NAME",
+            "must be of small letters, digits, dots and hyphens",
+            seen=f'"{name}"',
             fix="As in NAME=aws-c5.large",
-        )  # fmt: skip
+        )
     path = typed(out) if out else PROFILES / f"{name}.yml"
     if path.suffix != ".yml" or not path.parent.is_dir():
         raise UserError(
-            "OUT", "must be a file .yml in a folder that exists", seen=f'"{out}"',
+            "OUT",
+            "must be a file .yml in a folder that exists",
+            seen=f'"{out}"',
             fix=f"Leave it out for profiles/{name}.yml",
-        )  # fmt: skip
+        )
     if path.exists() and not force:
         raise UserError(
-            "NAME" if not out else "OUT", "must not be there yet", seen=shown(path),
+            "NAME" if not out else "OUT",
+            "must not be there yet",
+            seen=shown(path),
             fix="Choose another, or say FORCE=1 to replace it",
-        )  # fmt: skip
+        )
     return path
 
 

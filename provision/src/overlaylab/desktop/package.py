@@ -28,9 +28,11 @@ def package(out: Path, runtime: Runtime) -> Path:
     out = out.absolute()
     if out.exists() and not (out / PROGRAM).is_file() and (not out.is_dir() or any(out.iterdir())):
         raise UserError(
-            f"OUT={out}", "must be a new folder, or one that was made like this",
-            seen="something else is there", fix="Choose another one, or remove it",
-        )  # fmt: skip
+            f"OUT={out}",
+            "must be a new folder, or one that was made like this",
+            seen="something else is there",
+            fix="Choose another one, or remove it",
+        )
     out.parent.mkdir(parents=True, exist_ok=True)
     # Beside its place, so that moving it there is one step.
     with tempfile.TemporaryDirectory(prefix=".new-", dir=out.parent) as name:

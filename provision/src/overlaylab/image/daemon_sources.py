@@ -47,18 +47,22 @@ def patched(source: Document, go_mod: str) -> tuple[Patched, ...]:
         replaced = re.search(rf"^\s*(?:replace\s+)?{re.escape(module)} => \./([\w-]+)\s*$", go_mod, re.M)
         if version is None or replaced is None:
             raise source.error(
-                "patched", index, "module",
+                "patched",
+                index,
+                "module",
                 rule="must be required, and replaced with a folder, in the go.mod beside it",
                 seen=f'"{module}"',
                 fix=f"Write `replace {module} => ./<folder>` there.",
-            )  # fmt: skip
+            )
         if not patch.is_file():
             raise source.error(
-                "patched", index, "patch",
+                "patched",
+                index,
+                "patch",
                 rule="must be a file beside it",
                 seen=f'"{entry["patch"]}"',
                 fix=f"Put the patch into {shown(patch.parent)}/.",
-            )  # fmt: skip
+            )
         found.append(Patched(module, version, replaced[1], entry["sum"], patch))
     return tuple(found)
 

@@ -53,10 +53,13 @@ class Vagrant:
         """Run vagrant; its output goes to vagrant.log in the cluster's folder and is returned."""
         self.folder.mkdir(parents=True, exist_ok=True)
         process = await asyncio.create_subprocess_exec(
-            "vagrant", *arguments,
-            env=self.environment, stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
+            "vagrant",
+            *arguments,
+            env=self.environment,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
         try:
             raw, _ = await process.communicate()
         except asyncio.CancelledError:

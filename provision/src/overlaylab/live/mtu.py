@@ -102,9 +102,11 @@ def judge(facts: Facts) -> Finding:
             UNDERLAY,
             f"the underlay itself is the trouble: its devices say {facts.underlay_mtu}, and {carried} with DF passes "
             "between the nodes",
-            None if underlay is None else f"Set the MTU of the nodes' underlay devices to {underlay}, or repair the "
+            None
+            if underlay is None
+            else f"Set the MTU of the nodes' underlay devices to {underlay}, or repair the "
             "path; then converge the overlay again",
-        )  # fmt: skip
+        )
     if any(d.fragments for d in facts.directions):
         return Finding(
             FRAGMENTED,

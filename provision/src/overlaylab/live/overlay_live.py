@@ -82,8 +82,10 @@ def lines(nodes: Nodes, running: Running, live: Mapping[str, Live]) -> list[str]
     for name, status in running.statuses.items():
         state = "healthy" if status["healthy"] else f"NOT healthy: {status['reason']}"
         told.append(f"{name}: {state}, version {status['version']}")
-        told.append(f"  endpoint: {status['endpoint_address']} on {status['endpoint_device']}, MTU {status['endpoint_mtu']}"
-                    + (f"; {status['overlay_mtu']} bytes pass" if status["overlay_mtu"] else ""))  # fmt: skip
+        told.append(
+            f"  endpoint: {status['endpoint_address']} on {status['endpoint_device']}, MTU {status['endpoint_mtu']}"
+            + (f"; {status['overlay_mtu']} bytes pass" if status["overlay_mtu"] else "")
+        )
         if status["devices"]:
             mtus = (
                 f"{device} {live[name].mtus.get(device, 'without an MTU')}" for device in status["devices"]

@@ -41,9 +41,11 @@ def page(name: str) -> str:
     file = overlays.role(name) / "README.md"
     if not file.exists():
         raise UserError(
-            f"overlay {name}", "must have a page", seen=f"no {file.name} in {file.parent.name}",
+            f"overlay {name}",
+            "must have a page",
+            seen=f"no {file.name} in {file.parent.name}",
             fix=f"Write it, with the sections {', '.join(s.removeprefix('### ') for s in SECTIONS)}",
-        )  # fmt: skip
+        )
     return file.read_text(encoding="utf-8").strip()
 
 

@@ -84,10 +84,13 @@ def show(store: Store, run_id: str, rules: int, out: Console) -> None:
         certain = certain and holds
         median = [statistics.median(pair[side] for pair in cost.blocks) for side in (1, 0)]
         grid.add_row(
-            str(cost.variant), cost.benchmark, cost.metric, str(len(cost.blocks)),
+            str(cost.variant),
+            cost.benchmark,
+            cost.metric,
+            str(len(cost.blocks)),
             *(readable_value(cost.metric, value) for value in median),
             f"{digits(cost.ratio)} ({span(digits(low), digits(high))})",
-        )  # fmt: skip
+        )
     out.print()
     if found:
         out.print(grid)

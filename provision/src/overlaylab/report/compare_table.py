@@ -30,9 +30,11 @@ def show(
     against = hindrances(runs[0].run.record, runs[1].run.record)
     if against and fail_over is not None:
         raise UserError(
-            "FAIL_OVER", "is for two runs that differ in nothing but what was measured",
-            seen="; ".join(against), fix="Without FAIL_OVER they are shown beside each other, with a warning",
-        )  # fmt: skip
+            "FAIL_OVER",
+            "is for two runs that differ in nothing but what was measured",
+            seen="; ".join(against),
+            fix="Without FAIL_OVER they are shown beside each other, with a warning",
+        )
     settled = {one.rules.margin for one in runs}
     if margin is None:
         margin = settled.pop() if len(settled) == 1 else MARGIN

@@ -99,8 +99,9 @@ def settle(
         raise UserError(
             "BLOCKS",
             f"must be at least {least} with PRECISION and {comparisons} comparisons: fewer can claim nothing",
-            seen=blocks, fix="Leave it out for a number that fits, or leave PRECISION out",
-        )  # fmt: skip
+            seen=blocks,
+            fix="Leave it out for a number that fits, or leave PRECISION out",
+        )
     looks = looks_at(comparisons, blocks)
     return Rules(rules.margin, precision, looks, suite.primary), looks[-1]
 

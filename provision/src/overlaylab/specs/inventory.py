@@ -90,11 +90,13 @@ def load_inventory(path: Path) -> Inventory:
     name = common.get("overlaylab_cluster", path.stem)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", name):
         raise document.error(
-            "all", "vars", "overlaylab_cluster",
+            "all",
+            "vars",
+            "overlaylab_cluster",
             rule="is missing, and the file's name is none for a cluster",
             seen=json.dumps(name, ensure_ascii=False),
             fix="Add it, or name the file with at most 63 letters, digits, dots, underscores and hyphens.",
-        )  # fmt: skip
+        )
     return Inventory(name, common.get("overlaylab_provider", EXTERNAL), nodes)
 
 
@@ -207,14 +209,18 @@ def _address(document: Document, at: tuple[str, ...], text: str) -> IPv4Interfac
             raise ValueError(f"no network of hosts is as large as {address.network}")
     except (AddressValueError, NetmaskValueError, ValueError) as wrong:
         raise document.error(
-            *at, rule="must be an IPv4 address with its network's length", seen=f'"{text}": {wrong}',
+            *at,
+            rule="must be an IPv4 address with its network's length",
+            seen=f'"{text}": {wrong}',
             fix="Write it as `ip -br address` on the node prints it, such as 10.0.0.11/24.",
-        ) from None  # fmt: skip
+        ) from None
     if address.ip in (address.network.network_address, address.network.broadcast_address):
         raise document.error(
-            *at, rule=f"must be a host's address in {address.network}", seen=f'"{text}"',
+            *at,
+            rule=f"must be a host's address in {address.network}",
+            seen=f'"{text}"',
             fix="This is the network's first or last address; write the node's own.",
-        )  # fmt: skip
+        )
     if (
         address.ip.is_multicast
         or address.ip.is_loopback
@@ -222,9 +228,11 @@ def _address(document: Document, at: tuple[str, ...], text: str) -> IPv4Interfac
         or address.ip.is_reserved
     ):
         raise document.error(
-            *at, rule="must be an address that one node has and others reach", seen=f'"{text}"',
+            *at,
+            rule="must be an address that one node has and others reach",
+            seen=f'"{text}"',
             fix="Write the node's own address on the underlay, as `ip -br address` prints it.",
-        )  # fmt: skip
+        )
     return address
 
 
@@ -235,19 +243,25 @@ def _check_addresses(document: Document, nodes: tuple[InventoryNode, ...]) -> No
         way = (node.ssh_host, node.ssh_port)
         if way in ways:
             raise document.error(
-                "all", "hosts", node.name, "ansible_host",
+                "all",
+                "hosts",
+                node.name,
+                "ansible_host",
                 rule="must reach a node that no other entry reaches",
                 seen=f"{way[0]} port {way[1]}, also {ways[way]}",
                 fix="Two entries for one machine cannot measure a network; give each node its own.",
-            )  # fmt: skip
+            )
         address = node.underlay_address.ip
         if address in seen:
             raise document.error(
-                "all", "hosts", node.name, "underlay_address",
+                "all",
+                "hosts",
+                node.name,
+                "underlay_address",
                 rule="must be an address that no other node has",
                 seen=f"{address}, also {seen[address]}",
                 fix="Give each node its own address.",
-            )  # fmt: skip
+            )
         seen[address] = node.name
         ways[way] = node.name
 

@@ -108,9 +108,12 @@ def _primary(document: Document, benchmarks: Sequence[BenchmarkSpec]) -> tuple[s
         return None
     if data["benchmark"] not in {b.name for b in benchmarks}:
         raise document.error(
-            "primary", "benchmark", rule="must be the name of a benchmark of the suite",
-            seen=f'"{data["benchmark"]}"', fix=f"There are {', '.join(b.name for b in benchmarks)}.",
-        )  # fmt: skip
+            "primary",
+            "benchmark",
+            rule="must be the name of a benchmark of the suite",
+            seen=f'"{data["benchmark"]}"',
+            fix=f"There are {', '.join(b.name for b in benchmarks)}.",
+        )
     return data["benchmark"], data["metric"]
 
 

@@ -64,9 +64,11 @@ def variant(overlay: str | None, encrypted: bool) -> Variant:
     name, _, mode = (overlay or UNKNOWN).partition("/")
     if not re.fullmatch(NAME, name) or (mode and not re.fullmatch(NAME, mode)) or (name == HOST and mode):
         raise UserError(
-            "OVERLAY", "must be host, or an overlay and its mode as in weave/sleeve", seen=words(overlay),
+            "OVERLAY",
+            "must be host, or an overlay and its mode as in weave/sleeve",
+            seen=words(overlay),
             fix="./task lab:all DRY_RUN=1 MODES=all prints all names.",
-        )  # fmt: skip
+        )
     return Variant(name, mode or None, encrypted)
 
 
@@ -74,11 +76,12 @@ def accelerator(name: str | None) -> str:
     """What ACCELERATOR= names. UserError for none: no file says it, and every result carries it."""
     if name not in ACCELERATORS:
         raise UserError(
-            "ACCELERATOR", "must say how the CPUs of the hosts that were measured ran, because no file says it",
+            "ACCELERATOR",
+            "must say how the CPUs of the hosts that were measured ran, because no file says it",
             seen=words(name),
             fix="ACCELERATOR=bare is the hosts' own CPUs, kvm VMs that use them, tcg emulated ones, shared-kernel"
             " containers on one machine.",
-        )  # fmt: skip
+        )
     return name
 
 

@@ -45,9 +45,10 @@ def choose(store: Store, runs: Sequence[str], keep: int | None, older: float | N
         return list(dict.fromkeys(store.find_run(run) for run in runs))
     if keep is None and older is None:
         raise UserError(
-            "results:prune", "must be told which runs to remove",
+            "results:prune",
+            "must be told which runs to remove",
             fix="RUN=id (several with commas), KEEP=20 for all but the 20 newest, OLDER=90 for all older than 90 days",
-        )  # fmt: skip
+        )
     with explained(store.path):
         rows = store.db.execute(
             "SELECT run_id, state, created_at FROM run ORDER BY created_at DESC, run_id DESC"

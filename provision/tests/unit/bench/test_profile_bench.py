@@ -232,8 +232,11 @@ async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> 
     ]  # fmt: skip
     ((_, run_id),) = bench.runs
     assert checks_of(store, run_id) == [
-        ("goodput", "pass"), ("udp-loss 0.95", "pass"), ("udp-loss 1.2", "pass"), ("packets", "pass"),
-    ]  # fmt: skip
+        ("goodput", "pass"),
+        ("udp-loss 0.95", "pass"),
+        ("udp-loss 1.2", "pass"),
+        ("packets", "pass"),
+    ]
     run = store.run(run_id)
     assert (run.state, run.trials_planned, run.record.suite) == ("done", 0, "bench:profiles")
     assert bench.trouble == []
@@ -291,8 +294,10 @@ async def test_two_rates_empty_and_refill(store, no_pause) -> None:
     await bench.run([step])
     assert bench.trouble == []
     assert checks_of(store, bench.runs[0][1]) == [
-        ("burst-bytes", "pass"), ("sustained", "pass"), ("refill", "pass"),
-    ]  # fmt: skip
+        ("burst-bytes", "pass"),
+        ("sustained", "pass"),
+        ("refill", "pass"),
+    ]
     assert no_pause == [pytest.approx(4.0 * 847 / 125, rel=1e-3)]
 
 
@@ -434,8 +439,10 @@ def test_udp_counts_what_both_ends_saw() -> None:
 def test_a_series_is_the_receivers_without_slivers() -> None:
     series = read_series(report("3.12-tcp-parallel"))
     assert series == [
-        Second(0, 1.000116, 12_028_200), Second(6.1e-05, 1.000013, 11_964_824), Second(1.000013, 2.000018, 11_957_584),
-    ]  # fmt: skip
+        Second(0, 1.000116, 12_028_200),
+        Second(6.1e-05, 1.000013, 11_964_824),
+        Second(1.000013, 2.000018, 11_957_584),
+    ]
 
 
 async def test_a_transfer_names_port_interval_and_streams() -> None:

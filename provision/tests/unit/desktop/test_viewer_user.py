@@ -59,8 +59,11 @@ def test_under_sudo_root_becomes_whoever_typed_it(root, monkeypatch):
     monkeypatch.setenv("SUDO_UID", str(nobody.pw_uid))
     user = viewer_user.viewing()
     assert (user.uid, user.gid, user.name, user.home) == (
-        nobody.pw_uid, nobody.pw_gid, "nobody", Path(nobody.pw_dir),
-    )  # fmt: skip
+        nobody.pw_uid,
+        nobody.pw_gid,
+        "nobody",
+        Path(nobody.pw_dir),
+    )
     assert "--init-groups" in user.prefix
 
 

@@ -151,8 +151,10 @@ def test_nodes_share_one_root_and_add_layers_of_their_own(template) -> None:
     assert lines(second, "lxc.hook.pre-start") == [f"{second}/fresh"]
     assert sorted(path.name for path in second.iterdir()) == ["config", "fresh", "provisioned", "upper"]
     assert sorted(path.name for path in first.parent.iterdir()) == [
-        "overlaylab-image-debian-0123", "overlaylab-pair-node1", "overlaylab-pair-node2",
-    ]  # fmt: skip
+        "overlaylab-image-debian-0123",
+        "overlaylab-pair-node1",
+        "overlaylab-pair-node2",
+    ]
 
 
 def test_a_containers_configuration_is_the_boxs_and_says_whose_it_is(template) -> None:

@@ -126,8 +126,11 @@ def test_every_provider_is_handed_the_public_key_and_no_other(tmp_path) -> None:
     }
     told = subprocess.run(
         ["ruby", "-e", STUB, str(paths.ROOT / "vagrant" / "Vagrantfile")],
-        check=True, text=True, capture_output=True, env=environment,
-    ).stdout  # fmt: skip
+        check=True,
+        text=True,
+        capture_output=True,
+        env=environment,
+    ).stdout
     assert "PRIVATE" not in told and "somebody" not in told
     handed = [[name, *arguments] for name, arguments, _ in json.loads(told) if KEY in json.dumps(arguments)]
     credential = f"{CREDENTIAL}={KEY}"

@@ -136,7 +136,7 @@ def test_what_is_wasted_is_the_header_arithmetic() -> None:
             "so converge it again",
         ),
     ],
-)  # fmt: skip
+)
 def test_verdicts(given, verdict, says, advice) -> None:
     found = judge(given)
     assert (found.verdict, found.says, found.advice) == (verdict, says, advice)

@@ -144,8 +144,10 @@ def test_apt_is_told_of_the_bundle_alone_in_folders_of_its_own(beside, own_cache
     told = options_of(bundle_apt.options())
     assert told["Dir::Etc::sourcelist"] == "/dev/null"
     assert {told[f"Dir::{name}"] for name in ("State::lists", "Cache", "Etc::sourceparts")} == {
-        f"{own_cache}/apt/lists", f"{own_cache}/apt", f"{own_cache}/apt/sources",
-    }  # fmt: skip
+        f"{own_cache}/apt/lists",
+        f"{own_cache}/apt",
+        f"{own_cache}/apt/sources",
+    }
     assert (own_cache / "apt" / "sources" / "overlaylab.sources").read_text() == (
         f"Types: deb\nURIs: file:{beside}/bundle/packages/\nSuites: ./\nSigned-By:\n key\n .\n of it\n"
     )

@@ -77,8 +77,9 @@ def test_boxes_of_other_providers_stay(own_cache) -> None:
     assert lab.environment["VAGRANT_DOTFILE_PATH"] == f"{own_cache}/clusters/pair/lxc/vagrant"
     lab.remove_other_boxes()
     assert sorted(path.name for path in boxes.iterdir()) == [
-        "overlaylab-VAGRANTSLASH-debian-0123", "overlaylab-VAGRANTSLASH-lxc-new",
-    ]  # fmt: skip
+        "overlaylab-VAGRANTSLASH-debian-0123",
+        "overlaylab-VAGRANTSLASH-lxc-new",
+    ]
 
 
 # -- networks -----------------------------------------------------------------------------------------
@@ -199,8 +200,10 @@ def test_host_keys_are_read_from_what_is_frozen_and_through_no_link(tmp_path, mo
     for _ in range(2):  # may be repeated
         done = subprocess.run(
             ["sh", str(lxc_host.SCRIPT), "freeze", "tried-node1", "tried-node2"],
-            check=True, text=True, capture_output=True,
-        )  # fmt: skip
+            check=True,
+            text=True,
+            capture_output=True,
+        )
         assert done.stdout == f"host-key tried-node1 {KEY}\n"
     assert (tmp_path / "tried-node1" / "frozen").exists()
     assert list((tmp_path / "tried-node1" / "upper").iterdir()) == []

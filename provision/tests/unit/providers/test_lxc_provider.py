@@ -110,8 +110,11 @@ def make(monkeypatch, own_cache, machine, vagrants):
 
     monkeypatch.setattr(lxc, "_listens", listens)
     answers = {
-        lxc.REBOOT: "", lxc.FACTS: "2\n1073741824\n", "is-system-running": "", "ip link set dev $underlay mtu": "",
-    }  # fmt: skip
+        lxc.REBOOT: "",
+        lxc.FACTS: "2\n1073741824\n",
+        "is-system-running": "",
+        "ip link set dev $underlay mtu": "",
+    }
 
     def build(**options) -> Lxc:
         provider = Lxc(cluster.load_cluster("pair"), said.append, **options)
@@ -201,8 +204,10 @@ async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants
     assert machine.log[-1] == ("freeze", NAMES)
     node = provider.inventory.nodes[1]
     assert (provider.inventory.provider, node.ssh_host, str(node.underlay_address)) == (
-        "lxc", "192.168.79.12", "192.168.77.12/24",
-    )  # fmt: skip
+        "lxc",
+        "192.168.79.12",
+        "192.168.77.12/24",
+    )
     assert [node.host_key for node in provider.inventory.nodes] == list(HOST_KEYS.values())
     assert await provider.status() == {"node1": "running", "node2": "running"}
 

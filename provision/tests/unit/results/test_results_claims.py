@@ -35,9 +35,11 @@ def blocks_of(factor, count, spread=0.002, seed=1):
 def test_the_verdict_stands_in_the_table_with_its_interval_and_margin(store):
     run = replace(maker.RUN, blocks=8, variants=ALL[:4])
     values = {
-        maker.HOST: [1e8] * 8, maker.FASTDP: blocks_of(0.96, 8), maker.FASTDP_ENCRYPTED: blocks_of(0.995, 8),
+        maker.HOST: [1e8] * 8,
+        maker.FASTDP: blocks_of(0.96, 8),
+        maker.FASTDP_ENCRYPTED: blocks_of(0.995, 8),
         maker.SLEEVE: blocks_of(0.99, 8, 0.1),
-    }  # fmt: skip
+    }
     table, rows = table_of(store, run, values)
     assert table.primary
     assert [rows[v].ratio.verdict.word for v in ALL[1:4]] == ["lower", "same", "cannot tell"]

@@ -82,8 +82,11 @@ def test_rows_are_tiers_in_the_order_asked_for_and_columns_overlays(store):
     two(store)
     (grid,) = grids(of_group(store))
     assert (grid.benchmark, grid.metric, grid.unit, grid.better) == (
-        "tcp-goodput", "goodput", "bit/s", "higher",
-    )  # fmt: skip
+        "tcp-goodput",
+        "goodput",
+        "bit/s",
+        "higher",
+    )
     assert (grid.host, grid.variants) == (maker.HOST, (maker.FASTDP, maker.SLEEVE))
     assert grid.compared and grid.where is None
     assert [line.tier.profile for line in grid.lines] == ["azure-a0", "azure-a1", "azure-a2"]

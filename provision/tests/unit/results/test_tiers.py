@@ -31,8 +31,10 @@ def test_each_tier_is_a_request_of_its_own_in_the_order_given() -> None:
     assert tiers.requests("azure-a0", "weave")[0].group != found[0].group
     stored = found[1].arguments()
     assert (stored["profile"], stored["profiles"], stored["group"]) == (
-        "azure-a0", list(names), found[0].group,
-    )  # fmt: skip
+        "azure-a0",
+        list(names),
+        found[0].group,
+    )
     assert "group" not in experiment.request("weave").arguments()
 
 

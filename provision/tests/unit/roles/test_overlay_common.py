@@ -170,9 +170,11 @@ def call_plugin(
     (folder / "two" / "flannel").chmod(0o755)
     script = f"{(COMMON / 'common.sh').read_text()}\ncni ADD '{CONFIGURATION}' ovl {folders}"
     return subprocess.run(
-        ["sh", "-uc", script, "sh", *arguments], env={"PATH": os.environ["PATH"], **environment},
-        capture_output=True, text=True,
-    )  # fmt: skip
+        ["sh", "-uc", script, "sh", *arguments],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_a_second_endpoint_has_another_name_from_its_first_letters_on(tmp_path):
@@ -334,8 +336,10 @@ def test_why_a_peer_does_not_answer_is_looked_for_on_the_underlay(tmp_path, tcpd
     arguments = ["10.244.9.2", "192.0.2.12", "eth1", "look there", "udp port 8472"]
     done = subprocess.run(
         ["sh", str(COMMON / "no-reply.sh"), *arguments],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
-    )  # fmt: skip
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 1
     assert done.stderr == (
         f"the endpoint 10.244.9.2 does not answer although the overlay says that it is connected{said}\n"
@@ -350,8 +354,10 @@ def test_without_a_filter_nothing_is_captured(tmp_path):
     (tmp_path / "tcpdump").chmod(0o755)
     done = subprocess.run(
         ["sh", str(COMMON / "no-reply.sh"), "10.244.9.2", "192.0.2.12", "eth1", "look there", ""],
-        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True,
-    )  # fmt: skip
+        env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+    )
     assert done.stderr.endswith("although the overlay says that it is connected: look there\n")
     assert not (tmp_path / "called").exists()
 

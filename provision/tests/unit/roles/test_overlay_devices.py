@@ -207,7 +207,9 @@ def start(sr_iov: Scripts, *functions: str, arguments: tuple[str, ...] = ()) -> 
         (device / f"virtfn{number}" / "net" / name).mkdir(parents=True)
         interface(sr_iov.net, name, index=10 + number)
     common = sr_iov.folder / "common.sh"
-    common.write_text(f"state={sr_iov.folder / 'state'}\nleases=/nowhere\nrecord_before() {{ :; }}\nnamespace=${{1:-endpoint}}\nmake_namespace() {{ echo \"make $namespace\" >>$FOLDER/calls; }}\ncni() {{ echo \"$*\" >>$FOLDER/calls; }}\n")  # fmt: skip
+    common.write_text(
+        f'state={sr_iov.folder / "state"}\nleases=/nowhere\nrecord_before() {{ :; }}\nnamespace=${{1:-endpoint}}\nmake_namespace() {{ echo "make $namespace" >>$FOLDER/calls; }}\ncni() {{ echo "$*" >>$FOLDER/calls; }}\n'
+    )
     sr_iov.places["/usr/local/lib/overlaylab/common.sh"] = common
     sr_iov.places["/run/netns"] = sr_iov.folder / "netns"
     sr_iov.tool("sleep", ":")

@@ -138,8 +138,11 @@ def test_another_mode_than_the_one_asked_for_is_not_healthy(node):
 @pytest.mark.parametrize("node", ["vxlan", "udp", "wireguard"], indirect=True)
 def test_a_peer_that_packets_are_not_sent_to_is_missing(node):
     for recorded in list(node.answers.iterdir()):
-        recorded.write_text(recorded.read_text().replace(PEER, "192.168.91.13").replace(
-            "eyJQdWJsaWNJUCI6IjE5Mi4xNjguOTEuMTIi", "eyJQdWJsaWNJUCI6IjE5Mi4xNjguOTEuMTMi"))  # fmt: skip
+        recorded.write_text(
+            recorded.read_text()
+            .replace(PEER, "192.168.91.13")
+            .replace("eyJQdWJsaWNJUCI6IjE5Mi4xNjguOTEuMTIi", "eyJQdWJsaWNJUCI6IjE5Mi4xNjguOTEuMTMi")
+        )
     said = node.status()
     assert said["peers"] == []
     assert (
@@ -195,7 +198,7 @@ def test_a_narrower_underlay_counts(node, headers):
         ("wireguard", [" dev flannel-wg ", f"{PEER}:51820", "10.244."]),
     ],
     indirect=["node"],
-)  # fmt: skip
+)
 def test_the_path_to_a_peer(node, kinds):
     done = node.run("overlay-path", PEER, "10.244.0.2")
     assert (done.returncode, done.stderr) == (0, "")

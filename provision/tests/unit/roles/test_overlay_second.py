@@ -16,7 +16,7 @@ IP = 'case $* in *"link show"* | *"address show"*) exit 1 ;; esac'
 """Neither the second endpoint nor its device is there."""
 
 ETCD = "MEMBERS=192.0.2.11\nENDPOINTS=http://192.0.2.11:2379\nADDRESS=192.0.2.11\n"
-WIREGUARD = 'ADDRESS=10.50.0.1\nSECOND_ADDRESS=10.50.0.3\nNODE_ADDRESS=192.0.2.11\nLENGTH=16\nMTU=\nPEERS="\nkey 192.0.2.12 10.50.0.2\n"\n'  # fmt: skip
+WIREGUARD = 'ADDRESS=10.50.0.1\nSECOND_ADDRESS=10.50.0.3\nNODE_ADDRESS=192.0.2.11\nLENGTH=16\nMTU=\nPEERS="\nkey 192.0.2.12 10.50.0.2\n"\n'
 
 # What the role's settings say, its device in an endpoint, and its words where nothing runs.
 ATTACHED = {
@@ -68,8 +68,9 @@ class Start(Scripts):
         self.tool("curl", """case $* in *--output*) ;; *) echo '{"health":"true"}' ;; esac""")
         # Of a plugin, its environment.
         self.tool(
-            "timeout", 'cat >/dev/null; echo "$CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME" >>"$FOLDER/calls"'
-        )  # fmt: skip
+            "timeout",
+            'cat >/dev/null; echo "$CNI_COMMAND $CNI_CONTAINERID $CNI_NETNS $CNI_IFNAME" >>"$FOLDER/calls"',
+        )
 
     def program(self, path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -139,7 +140,10 @@ def test_romana_is_asked_for_a_second_address(tmp_path) -> None:
 
 def test_wireguard_gets_a_second_device_that_is_a_peer_of_the_first_alone(tmp_path) -> None:
     start = Start("wireguard", tmp_path, WIREGUARD)
-    start.tool("ip", f'{IP}; case $* in *"exec endpoint wg show"*) echo FIRST ;; *"exec endpoint2 wg"*) echo SECOND ;; esac')  # fmt: skip
+    start.tool(
+        "ip",
+        f'{IP}; case $* in *"exec endpoint wg show"*) echo FIRST ;; *"exec endpoint2 wg"*) echo SECOND ;; esac',
+    )
     start.tool("wg", '[ "$1" != genkey ] || echo secret')
     done = start.second()
     assert (done.returncode, done.stdout, done.stderr) == (0, "changed\n", "")
@@ -162,8 +166,9 @@ def test_wireguard_without_a_first_device_says_so(tmp_path) -> None:
     start.tool("ip", "exit 1")
     done = start.second()
     assert (done.returncode, done.stderr) == (
-        1, "overlay-start: there is no WireGuard device in the endpoint: converge it first\n",
-    )  # fmt: skip
+        1,
+        "overlay-start: there is no WireGuard device in the endpoint: converge it first\n",
+    )
 
 
 # -- docker ------------------------------------------------------------------------------------------

@@ -61,13 +61,16 @@ def test_an_old_handshake_is_made_sure_of_by_a_packet(wireguard: Scripts) -> Non
 @pytest.mark.parametrize(
     ("dump", "reason"),
     [
-        (DUMP.replace(SHAKEN, "0"), "no handshake with 192.168.94.12: is 51820/udp let through both ways, and has it this node's present key?"),
+        (
+            DUMP.replace(SHAKEN, "0"),
+            "no handshake with 192.168.94.12: is 51820/udp let through both ways, and has it this node's present key?",
+        ),
         (DUMP.replace(PEER, "A" * 43 + "="), "the device does not know the key of the peer 192.168.94.12"),
         (DUMP.splitlines()[0] + "\n", "the device does not know the key of the peer 192.168.94.12"),
         ("", "there is no WireGuard device in the endpoint"),
     ],
     ids=["silent", "another key", "no peers", "no device"],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_named(wireguard: Scripts, dump: str, reason: str) -> None:
     device(wireguard, dump, ping=1)
     said = wireguard.status()

@@ -114,7 +114,7 @@ def test_segments_sent_again_are_the_kernels_where_a_tool_counts_none() -> None:
         ("ping", {}, False),
         ("connect", {"count": 1}, True),
     ],
-)  # fmt: skip
+)
 def test_tcp_is_told_by_the_parameters(tool, parameters, expected) -> None:
     assert cost.is_tcp(PlannedTrial(1, 0, Variant("host"), "x", tool, parameters)) is expected
 

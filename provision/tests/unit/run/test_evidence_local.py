@@ -73,7 +73,9 @@ def test_the_mtu_is_that_of_the_devices_which_lead_there(there, back, mtu) -> No
 
 
 def printed(*frames: bytes, there: str = "", back: str = "", path: str = "10.32.0.2 dev ethwe\n") -> str:
-    return _CUT.join([there or pinged_back(), back or pinged_back(), pcap(*frames), path, '{"mode": "tunnel"}'])  # fmt: skip
+    return _CUT.join(
+        [there or pinged_back(), back or pinged_back(), pcap(*frames), path, '{"mode": "tunnel"}']
+    )
 
 
 def test_a_probe_is_read() -> None:
@@ -211,8 +213,9 @@ def test_an_endpoint_that_does_not_answer_is_named(node: Namespace, monkeypatch)
     monkeypatch.setattr(evidence_local, "PATIENCE", 1)
     done = node.run(evidence_local.reach_script("10.9.0.1", "10.9.0.7"))
     assert (done.returncode, done.stderr) == (
-        1, "endpoint gets no answer from endpoint2 at 10.9.0.7 within 1 s\n",
-    )  # fmt: skip
+        1,
+        "endpoint gets no answer from endpoint2 at 10.9.0.7 within 1 s\n",
+    )
 
 
 def test_the_nodes_own_network_reaches_itself_by_loopback(node: Namespace) -> None:

@@ -28,9 +28,10 @@ def test_a_suite_brings_its_own_baselines_and_cluster(monkeypatch) -> None:
     assert experiment.request("host", suite="noise").variants == (Variant("host"), Variant("host", "again"))
     assert experiment.request("weave").cluster == "pair"
     monkeypatch.setattr(
-        experiment, "load_suite",
+        experiment,
+        "load_suite",
         lambda name: replace(load_suite(name), also=("bridge/bridge",), cluster="three-zones"),
-    )  # fmt: skip
+    )
     asked = experiment.request("weave", modes="fastdp")
     assert asked.variants == (Variant("host"), Variant("bridge"), Variant("weave", "fastdp"))
     assert asked.cluster == "three-zones"

@@ -165,8 +165,11 @@ def test_what_is_measured_within_a_node_comes_last_and_on_the_first_one() -> Non
     wide = plan_trials(suite, (HOST,), 1, 7, inventory("a", "b", "c"))
     (cell,) = cells(list(enumerate(wide)))
     assert [nodes for nodes, _ in pairs(cell)] == [
-        ("node1", "node2"), ("node1", "node3"), ("node2", "node3"), ("node1", "node1"),
-    ]  # fmt: skip
+        ("node1", "node2"),
+        ("node1", "node3"),
+        ("node2", "node3"),
+        ("node1", "node1"),
+    ]
 
 
 def test_what_a_cell_takes_is_remembered_by_its_number_of_pairs() -> None:

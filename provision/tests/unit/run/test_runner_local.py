@@ -42,7 +42,9 @@ def make(store, **how) -> Bench:
         WITHIN: lambda _: within(),
     }
     bench.lab.nodes["node2"].answers |= {ATTACH: "changed\n"}
-    bench.lab.nodes.answers |= {"overlay-status": lambda _: json.dumps(status(bench.lab.current, endpoint_device="ethwe"))}  # fmt: skip
+    bench.lab.nodes.answers |= {
+        "overlay-status": lambda _: json.dumps(status(bench.lab.current, endpoint_device="ethwe"))
+    }
     return bench
 
 
@@ -122,11 +124,14 @@ async def test_the_nodes_state_is_kept_once(bench) -> None:
             "wire {}, node1: 3 packets with the pings' marker left by the underlay: the node's two endpoints do not"
             " reach each other within it",
         ),
-        (within(back=pinged_back(0)), "mtu {}, node1: 0 of 3 pings of 1376 bytes came back: a smaller MTU passes, or none"),
+        (
+            within(back=pinged_back(0)),
+            "mtu {}, node1: 0 of 3 pings of 1376 bytes came back: a smaller MTU passes, or none",
+        ),
         (within(path=""), f"path {{}}, node1: no route leads from {CLIENT} to {SERVER}"),
         (within(healthy=False, reason="no peers"), "status {}, node1: no peers"),
     ],
-)  # fmt: skip
+)
 async def test_what_refutes_it_voids_it_and_not_the_other(bench, seen, reason) -> None:
     bench.lab.client.answers[WITHIN] = lambda _: seen
     await bench.run()

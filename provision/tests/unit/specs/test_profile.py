@@ -114,8 +114,11 @@ def test_the_clouds_words_and_a_price_with_its_date() -> None:
     tier = load_profile("aws-t2.small")
     assert (tier.wording.value, tier.wording.confidence) == ("Low to Moderate", "published")
     assert {name: tier.price[name] for name in ("value", "currency", "per", "date")} == {
-        "value": 0.026, "currency": "USD", "per": "hour", "date": "2014-07",
-    }  # fmt: skip
+        "value": 0.026,
+        "currency": "USD",
+        "per": "hour",
+        "date": "2014-07",
+    }
     assert load_profile("aws-m4.xlarge").wording.value == "High"
     assert (load_profile("none").wording, load_profile("none").price) == (None, None)
 

@@ -102,8 +102,11 @@ def test_deitcher_2016_is_what_its_author_ran() -> None:
 def test_weave_vs_flannel_2016_is_what_its_author_ran_and_a_sweep() -> None:
     first, second, *rest = told("weave-vs-flannel-2016")
     assert first == (
-        "tcp-goodput", "iperf", {"protocol": "tcp", "duration": 60, "streams": 1, "length": 131072}, "remote"
-    )  # fmt: skip
+        "tcp-goodput",
+        "iperf",
+        {"protocol": "tcp", "duration": 60, "streams": 1, "length": 131072},
+        "remote",
+    )
     assert second[2] == {
         "protocol": "udp", "duration": 60, "streams": 1, "length": 131072, "offered": 1e9, "datagram": 1470,
     }  # fmt: skip

@@ -138,7 +138,7 @@ def test_a_broken_or_foreign_file_is_refused(tmp_path, content, words):
         (iperf3("udp"), ("end", "sum_sent", "packets"), 0.5, "packets as 0.5, which is no count"),
         (iperf3("udp"), ("end", "streams"), [{}] * 2, "reported 2 of 1 streams"),
     ],
-)  # fmt: skip
+)
 def test_a_report_that_contradicts_itself_is_refused(tmp_path, report, path, value, words, server):
     wrong = changed(report, *path, value=value)
     if not server:

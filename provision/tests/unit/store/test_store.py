@@ -136,9 +136,7 @@ def test_only_a_mark_does_not_wait_for_the_disk(store):
     store.finish_trial(first, maker.result(trial, random.Random(1)))
     result, levels[:] = list(levels), []
     store.db.set_trace_callback(None)
-    assert mark == [
-        "PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "COMMIT", "PRAGMA synchronous = FULL"
-    ]  # fmt: skip
+    assert mark == ["PRAGMA synchronous = NORMAL", "BEGIN IMMEDIATE", "COMMIT", "PRAGMA synchronous = FULL"]
     assert result == ["BEGIN IMMEDIATE", "COMMIT"] and one(store, "PRAGMA synchronous")[0] == 2
     with pytest.raises(ValueError, match="is finished"):
         store.start_trial(first, "2000-01-01T00:00:00Z")
