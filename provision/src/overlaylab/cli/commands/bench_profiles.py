@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import click
 
-from overlaylab.bench import accuracy_table, profile_bench
-from overlaylab.bench.profile_bench import SUITE, ProfileBench
-from overlaylab.bench.profile_bench_plan import KINDS, Step, plan
+from overlaylab.bench import accuracy_run, accuracy_table
+from overlaylab.bench.accuracy_plan import KINDS, Step, plan
+from overlaylab.bench.accuracy_run import SUITE, ProfileBench
 from overlaylab.cli.commands.measure import interruptible, provider_for
 from overlaylab.core import lock, paths
 from overlaylab.core.documents import names_in, unknown
@@ -174,7 +174,7 @@ class Lab:
         return replace(
             experiment.record(asked, self.provider),
             suite=SUITE,
-            suite_digest=profile_bench.digest(),
+            suite_digest=accuracy_run.digest(),
             blocks=1,
             seed=0,
             arguments={

@@ -11,11 +11,11 @@ from lab_builders import inventory
 from lab_fakes import FIXTURES, Completed, FakeNodes, failed
 from rich.console import Console
 
-from overlaylab.bench import accuracy_table, profile_bench, profile_bench_plan
+from overlaylab.bench import accuracy_plan, accuracy_run, accuracy_table
 from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.accuracy_plan import Step
 from overlaylab.bench.accuracy_probe import Probe, read_series, read_udp, streams_for
-from overlaylab.bench.profile_bench import ProfileBench
-from overlaylab.bench.profile_bench_plan import Step
+from overlaylab.bench.accuracy_run import ProfileBench
 from overlaylab.cli.commands import bench_profiles
 from overlaylab.core import progress
 from overlaylab.core.errors import NodeError, UserError
@@ -37,7 +37,7 @@ def _nothing_remembered(monkeypatch, tmp_path) -> None:
 
 
 def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair_only() -> None:
-    steps = profile_bench_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
+    steps = accuracy_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
     assert [(s.cluster, s.profile.name, s.kind) for s in steps] == [
         ("pair", "azure-a1", "tier"),
         ("pair", "azure-a1 mtu=9001", "mtu"),
@@ -58,7 +58,7 @@ def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair
 
 
 def test_every_capped_tier_is_checked_at_both_mtus() -> None:
-    steps = profile_bench_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
+    steps = accuracy_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
     assert [(s.cluster, s.profile.name, s.profile.mtu) for s in steps] == [
         ("pair", "azure-a0 mtu=9001", 9001),
         ("pair", "aws-t2.small mtu=1500", 1500),
@@ -66,10 +66,10 @@ def test_every_capped_tier_is_checked_at_both_mtus() -> None:
 
 
 def test_a_bucket_is_scaled_to_empty_in_ten_seconds_at_what_is_carried() -> None:
-    full = profile_bench_plan.with_bucket(T2, T2.rate)
+    full = accuracy_plan.with_bucket(T2, T2.rate)
     assert full.bucket == pytest.approx(T2.bucket / 30) and full.name == "aws-t2.small bucket/30"
     assert full.bucket * 8 / (T2.rate - T2.sustained) == pytest.approx(10, rel=0.02)
-    slow = profile_bench_plan.with_bucket(T2, 600e6)
+    slow = accuracy_plan.with_bucket(T2, 600e6)
     assert slow.bucket * 8 / (600e6 - T2.sustained) == pytest.approx(10, rel=0.02)
 
 
@@ -154,14 +154,14 @@ class FakeProbe:
             raise self.fails.pop(0)
         offered = min(offered, 200e6)
         sent = round(offered * seconds / 8 / payload)
-        cap = profile_bench.cap_of(self.shaper, client)
+        cap = accuracy_run.cap_of(self.shaper, client)
         most = (cap.rate / 8 * seconds + cap.burst + cap.queue) / cap.frame(payload)
         received = round(min(sent, most) * (1 - self.shaper.profile.loss)) - self.lost
         return Udp(sent, received, payload, float(seconds)), 0.5
 
     async def series(self, client, server, *, seconds, interval, server_number=0) -> list[Second]:
         self.log.append(f"{client} to {server} at {server_number}")
-        cap, tier = profile_bench.cap_of(self.shaper, client), self.shaper.profile
+        cap, tier = accuracy_run.cap_of(self.shaper, client), self.shaper.profile
         share = 2 if len(self.shaper.nodes) > 2 else 1
         level, found = tier.bucket or 0.0, []
         for n in range(int(seconds / interval)):
@@ -186,7 +186,7 @@ class FakeLab:
         return RunRecord(
             cluster=step.cluster, provider="lxc", accelerator="shared-kernel", machine="test machine", image=None,
             profile=step.profile.name, profile_digest=step.profile.digest, stands_for=None,
-            suite=profile_bench.SUITE, suite_digest=profile_bench.digest(), scale=1.0, seed=0, blocks=1,
+            suite=accuracy_run.SUITE, suite_digest=accuracy_run.digest(), scale=1.0, seed=0, blocks=1,
             variants=(Variant("host"),), role_digests={}, zones={"node1": "a", "node2": "a"}, nodes={},
         )  # fmt: skip
 
@@ -211,8 +211,8 @@ def no_pause(monkeypatch):
     async def sleep(seconds: float) -> None:
         clock[0] += seconds
 
-    monkeypatch.setattr(profile_bench.asyncio, "sleep", sleep)
-    monkeypatch.setattr(profile_bench.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(accuracy_run.asyncio, "sleep", sleep)
+    monkeypatch.setattr(accuracy_run.time, "monotonic", lambda: clock[0])
     return clock
 
 
@@ -224,7 +224,7 @@ def checks_of(store: Store, run_id: str) -> list[tuple]:
 async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(profile_bench_plan.plan([A0], ["pair"], ["tier"]))
+    await bench.run(accuracy_plan.plan([A0], ["pair"], ["tier"]))
     assert lab.log == [
         "enter pair", "prove azure-a0", "servers 1",
         "fill bucket", "udp 1448 × 1 for 10 s", "fill bucket", "udp 1448 × 2 for 10 s",
@@ -249,7 +249,7 @@ async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> 
 async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = profile_bench_plan.plan([NONE], ["three-zones"])
+    steps = accuracy_plan.plan([NONE], ["three-zones"])
     lab.nodes = FakeNodes(inventory("a", "b", "c"), {})
     await bench.run(steps)
     rows = store.db.execute("SELECT client_node, server_node, expected, measured, verdict FROM profile_check")
@@ -262,7 +262,7 @@ async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
 async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store) -> None:
     lab = FakeLab(("a", "b", "c"))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(profile_bench_plan.plan([A1], ["three-zones"]))
+    await bench.run(accuracy_plan.plan([A1], ["three-zones"]))
     assert lab.log == [
         "enter three-zones", "prove azure-a1", "servers 2", "fill bucket",
         "node1 to node2 at 0", "node1 to node3 at 0", "node2 to node1 at 0", "node2 to node3 at 1",
@@ -274,8 +274,8 @@ async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store
 async def test_two_rates_empty_and_refill(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    step = Step("pair", T2, profile_bench_plan.with_bucket(T2, T2.rate), "two-rates")
-    refill = T2.sustained / 8 * profile_bench.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
+    step = Step("pair", T2, accuracy_plan.with_bucket(T2, T2.rate), "two-rates")
+    refill = T2.sustained / 8 * accuracy_run.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
 
     probe = lab.probe
 
@@ -305,10 +305,10 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
     bench._carried["aws-t2.small"] = 500e6
-    await bench.run([Step("pair", T2, profile_bench_plan.with_bucket(T2, T2.rate), "two-rates")])
+    await bench.run([Step("pair", T2, accuracy_plan.with_bucket(T2, T2.rate), "two-rates")])
     assert (
         bench.runs[0][0].profile.name
-        == profile_bench_plan.with_bucket(T2, 503.7e6).name
+        == accuracy_plan.with_bucket(T2, 503.7e6).name
         == "aws-t2.small bucket/67"
     )
     assert store.run(bench.runs[0][1]).record.profile == "aws-t2.small bucket/67"
@@ -318,7 +318,7 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
 async def test_declared_loss_and_jitter(store, kind) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = [step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == kind]
+    steps = [step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == kind]
     await bench.run(steps[:1])
     expected = {"loss": [("loss", "pass")], "jitter": [("jitter", "pass"), ("overtaken", "pass")]}
     assert checks_of(store, bench.runs[0][1]) == expected[kind]
@@ -335,7 +335,7 @@ async def test_declared_loss_and_jitter(store, kind) -> None:
 async def test_nodes_whose_kernel_cannot_lose_packets_say_so(store) -> None:
     lab = FakeLab(netem=failed(2, "Error: Specified qdisc kind is unknown."))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == "loss"][:1])
+    await bench.run([step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == "loss"][:1])
     (row,) = store.db.execute("SELECT * FROM profile_check").fetchall()
     assert (row["name"], row["verdict"], row["measured"]) == ("loss", "not-applicable", None)
     assert row["reason"] == "not testable here: it takes netem, which the kernel of the nodes lacks"
@@ -352,7 +352,7 @@ async def test_what_is_left_is_told_from_what_the_last_steps_took(store, no_paus
     lab = Slow()
     bench = ProfileBench(store, lab, said.append, lab.probe)
     tiers = [replace(A0, name=name) for name in ("one", "two", "three")]
-    await bench.run(profile_bench_plan.plan(tiers, ["pair"], ["tier"]))
+    await bench.run(accuracy_plan.plan(tiers, ["pair"], ["tier"]))
     assert [line for line in said if line.startswith("[")] == [
         "[1/3] one on pair (about 75 s, then 2 min 30 s more)",
         "[2/3] two on pair (about 5 min 00 s, then 5 min 00 s more)",
@@ -378,7 +378,7 @@ async def test_a_check_that_fails_is_tried_again_and_keeps_its_history(store) ->
         return found
 
     bench = ProfileBench(store, lab, said.append, losing)
-    await bench.run(profile_bench_plan.plan([A0], ["pair"], ["tier"]))
+    await bench.run(accuracy_plan.plan([A0], ["pair"], ["tier"]))
     (proved,) = bench_profiles.read(store, bench.runs)
     check = proved.checks[1]
     assert (check.name, check.verdict, check.measured) == ("udp-loss 0.95", "pass", 0.0)
@@ -396,7 +396,7 @@ async def test_a_node_that_fails_ends_its_step_and_no_other(store) -> None:
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, failing)
-    await bench.run(profile_bench_plan.plan([A0, replace(A0, name="next")], ["pair"], ["tier"]))
+    await bench.run(accuracy_plan.plan([A0, replace(A0, name="next")], ["pair"], ["tier"]))
     assert bench.trouble == ["azure-a0 on pair: node2: gone"]
     (_, first), (_, second) = bench.runs
     assert [store.run(run_id).state for run_id in (first, second)] == ["failed", "done"]
@@ -414,7 +414,7 @@ async def test_ctrl_c_leaves_what_was_measured(store) -> None:
 
     bench = ProfileBench(store, lab, lambda line: None, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        await bench._step(profile_bench_plan.plan([A0], ["pair"], ["tier"])[0])
+        await bench._step(accuracy_plan.plan([A0], ["pair"], ["tier"])[0])
     ((_, run_id),) = bench.runs
     assert (store.run(run_id).state, checks_of(store, run_id)) == ("failed", [("goodput", "pass")])
 
@@ -465,7 +465,7 @@ async def test_a_tool_that_fails_is_the_nodes_failure() -> None:
 async def test_the_table_and_what_did_not_pass(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in profile_bench_plan.plan([T2], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in accuracy_plan.plan([T2], ["pair"]) if step.kind == "tier"])
     console = Console(width=200, record=True, file=io.StringIO())
     accuracy_table.show(bench_profiles.read(store, bench.runs), console)
     lines = [line.rstrip() for line in console.export_text().splitlines()]
@@ -502,7 +502,7 @@ async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so
         carry = found.udp
 
         async def udp(client, server, *, payload, **how):
-            if payload == profile_bench.SMALL:
+            if payload == accuracy_run.SMALL:
                 raise NodeError("iperf3 from node1 to node2: did not end in time")
             return await carry(client, server, payload=payload, **how)
 
@@ -510,7 +510,7 @@ async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, flooded)
-    await bench.run([step for step in profile_bench_plan.plan([A1], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == "tier"])
     (row,) = store.db.execute("SELECT * FROM profile_check WHERE name = 'packets'").fetchall()
     assert (row["verdict"], row["measured"]) == ("not-applicable", None)
     assert row["reason"] == "not testable here: iperf3 from node1 to node2: did not end in time"

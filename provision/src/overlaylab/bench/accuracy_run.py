@@ -16,8 +16,7 @@ from typing import Protocol
 
 from overlaylab.bench import accuracy
 from overlaylab.bench.accuracy import Cap, Second, Udp
-from overlaylab.bench.accuracy_probe import Probe, streams_for
-from overlaylab.bench.profile_bench_plan import (
+from overlaylab.bench.accuracy_plan import (
     EMPTY_AFTER,
     JITTER,
     JITTER_RTT,
@@ -26,6 +25,7 @@ from overlaylab.bench.profile_bench_plan import (
     Step,
     with_bucket,
 )
+from overlaylab.bench.accuracy_probe import Probe, streams_for
 from overlaylab.core import progress
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import ProfileCheck, RunRecord
