@@ -21,10 +21,6 @@ import bare_space
 import bare_walk
 import pytest
 
-NOTHING: dict[str, list[str]] = {
-    kind: [] for kind in ("files", "named", "links", "rules", "groups", "members", "processes")
-}
-
 
 @pytest.fixture
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -57,15 +57,15 @@ class PlannedTrial:
     """One execution of one benchmark: where in the experiment it stands and what it runs."""
 
     block: int
+    # Order within the block, from 0, counted over trials.
     position: int
-    """Order within the block, from 0, counted over trials."""
     variant: Variant
+    # Name within the suite, e.g. ``tcp-goodput``.
     benchmark: str
-    """Name within the suite, e.g. ``tcp-goodput``."""
+    # A file of `tools`: ``iperf3``, ``qperf``.
     tool: str
-    """Name of the benchmark module: ``iperf3``, ``qperf``."""
+    # Of the tool, after scaling, in base units.
     parameters: JSON
-    """Arguments to the benchmark module, after scaling; times in seconds."""
     repetition: int = 0
     warmup: bool = False
     placement: str = "remote"
@@ -80,18 +80,18 @@ class TrialResult:
 
     status: str
     reason: str | None
+    # UTC, ISO 8601 with milliseconds, of the runner's clock: a label, durations never come from it.
     started_at: str
-    """UTC, ISO 8601 with milliseconds, of the runner's clock: a label, durations never come from it."""
+    # Seconds from starting the client to its exit, on the runner's monotonic clock.
     duration: float | None
-    """Seconds from starting the client to its exit, on the runner's monotonic clock."""
     argv: tuple[str, ...]
     exit_code: int | None
     stdout: str
     stderr: str
     tool_version: str | None
     samples: tuple[Sample, ...] = ()
+    # {node: {"before": {...}, "after": {...}}}: qdisc statistics, counters, CPU, health.
     node_state: JSON = field(default_factory=dict)
-    """{node: {"before": {...}, "after": {...}}}: qdisc statistics, counters, CPU, health."""
     overlay_version: str | None = None
     overlay_mtu: int | None = None
     underlay_mtu: int | None = None
@@ -103,32 +103,32 @@ class RunRecord:
 
     cluster: str
     provider: str
+    # A name of `core.accelerators`.
     accelerator: str
-    """kvm, tcg, shared-kernel or bare."""
+    # What the nodes run on, e.g. ``2 cores, Intel Xeon …``; no host name.
     machine: str
-    """What the nodes run on, e.g. ``2 cores, Intel Xeon …``; no host name."""
     image: str | None
     profile: str
     profile_digest: str
+    # {"cloud": "Azure", "instance": "A1"} where the profile stands for a published tier.
     stands_for: JSON | None
-    """{"cloud": "Azure", "instance": "A1"} where the profile stands for a published tier."""
     suite: str
     suite_digest: str
     scale: float
     seed: int
     blocks: int
     variants: tuple[Variant, ...]
+    # {overlay: digest of its role}.
     role_digests: JSON
-    """{overlay: digest of its role}."""
+    # {node: zone}.
     zones: JSON
-    """{node: zone}."""
+    # {node: {"underlay_address": …}} and whatever else describes them.
     nodes: JSON
-    """{node: {"underlay_address": …}} and whatever else describes them."""
+    # The command's own arguments, so that lab:resume can build the same plan.
     arguments: JSON = field(default_factory=dict)
-    """The command's own arguments, so that lab:resume can build the same plan."""
     origin: str = "measured"
+    # Which overlaylab planned it, as ``checkout`` says; None where that was not kept.
     lab_version: str | None = None
-    """Which overlaylab planned it, as ``checkout`` says; None where that was not kept."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,8 @@ class ProfileCheck:
     low, high: 95 % interval of what was measured, where it is a count's.
     """
 
+    # ``goodput``, ``rtt-idle``, ``rtt-loaded``, ``baseline-rtt``.
     name: str
-    """``goodput``, ``rtt-idle``, ``rtt-loaded``, ``baseline-rtt``."""
     client_node: str
     server_node: str
     expected: float | None

@@ -58,8 +58,8 @@ class User:
     gid: int
     name: str
     prefix: tuple[str, ...] = ()
+    # Where its files are, for somebody who has a home on this machine.
     home: Path | None = None
-    """Where its files are, for somebody who has a home on this machine."""
 
     @property
     def is_self(self) -> bool:

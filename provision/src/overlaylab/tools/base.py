@@ -65,33 +65,33 @@ class Benchmark(Protocol):
     A file ``tools/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file.
     """
 
+    # The name that suites use; the file's own.
     tool: str
-    """The name that suites use; the file's own."""
 
+    # JSON Schema of the parameters, in base units, as suites state them.
+    #
+    # Beyond JSON Schema: ``unit`` on a property (s, bit/s, bytes) means that suites write it as a quantity (``5 s``),
+    # ``path`` that they may write `PATH` instead, ``scaled`` that SCALE multiplies it, ``transports`` that it is a port
+    # (`server_port`), ``default`` is what counts where a suite is silent: only for what changes no result, such as a
+    # port.
     parameters: JSON
-    """JSON Schema of the parameters, in base units, as suites state them.
 
-    Beyond JSON Schema: ``unit`` on a property (s, bit/s, bytes) means that suites write it as a quantity
-    (``5 s``), ``path`` that they may write `PATH` instead, ``scaled`` that SCALE multiplies it, ``transports`` that it is
-    a port (`server_port`), ``default`` is what counts where a suite is silent: only for what changes no result, such as a port.
-    """
-
+    # What it alone measures; the others are in core.metrics. Store, checks and tables take them from here.
     metrics: tuple[Metric, ...]
-    """What it alone measures; the others are in core.metrics. Store, checks and tables take them from here."""
 
+    # Which way data can flow, ``client-to-server`` first.
     directions: tuple[str, ...]
-    """Which way data can flow, ``client-to-server`` first."""
 
+    # (stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped.
     parse: Callable[[str, str, int | None, JSON], list[Sample]]
-    """(stdout, stderr, exit code, parameters) -> samples; raises ParseError. Exit code None: stopped."""
 
+    # Whether it asks again only once it was answered: a stall is then one slow answer, however many requests it would
+    # have held up. Only latencies are labelled with it.
     closed_loop: bool
-    """Whether it asks again only once it was answered: a stall is then one slow answer, however many requests
-    it would have held up. Only latencies are labelled with it."""
 
+    # What a trial's latency is of its messages: their ``mean`` where the tool tells no more, else their ``median``.
+    # None: it measures none.
     latency_is: str | None
-    """What a trial's latency is of its messages: their ``mean`` where the tool tells no more, else their ``median``.
-    None: it measures none."""
 
     def server(self, parameters: JSON) -> Server | None:
         """What has to run at the other end; None where the kernel answers."""
