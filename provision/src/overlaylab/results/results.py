@@ -44,12 +44,12 @@ class Report:
     failed: tuple[tuple[str, int], ...]
     void: tuple[tuple[str, int], ...]
     evidence: Mapping[tuple[Variant, str], tuple[int, int]]
+    # The newest of each kind, as columns of the view profile_check.
     checks: tuple[JSON, ...]
-    """The newest of each kind, as columns of the view profile_check."""
+    # What was settled before the run: verdicts are by these.
     rules: Rules
-    """What was settled before the run: verdicts are by these."""
+    # Benchmarks that the run was asked for, whether or not one gave a value.
     planned: frozenset[str]
-    """Benchmarks that the run was asked for, whether or not one gave a value."""
 
 
 def header_bytes(variant: Variant) -> int | None:

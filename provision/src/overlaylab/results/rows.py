@@ -25,10 +25,10 @@ class Ratio:
     same: bool
     blocks: tuple[tuple[float, float], ...] = ()
     step: float = 0.0
+    # Of the median; None below six blocks, and where so few could not hold at all of the run's looks.
     interval: Interval | None = None
-    """Of the median; None below six blocks, and where so few could not hold at all of the run's looks."""
+    # None for the host itself.
     verdict: Verdict | None = None
-    """None for the host itself."""
     numbers: tuple[int, ...] = ()
 
 
@@ -57,10 +57,10 @@ class Row:
     left_out: int
     theory: float | None
     published: tuple[Published, ...]
+    # (block, value) of every trial that holds, in the metric's unit.
     repetitions: tuple[tuple[int, float], ...] = ()
-    """(block, value) of every trial that holds, in the metric's unit."""
+    # Of latencies, where the tool tells it.
     tail: Tail | None = None
-    """Of latencies, where the tool tells it."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,10 @@ class Table:
     better: str
     step: float | None
     rows: tuple[Row, ...]
+    # Its verdicts hold together; those of any other table each for itself.
     primary: bool = False
-    """Its verdicts hold together; those of any other table each for itself."""
+    # (placement, direction, client's node, server's node): what `where` tells apart in words.
     ends: tuple[str, ...] = ()
-    """(placement, direction, client's node, server's node): what `where` tells apart in words."""
 
 
 def name_of(variant: Variant, short: bool) -> str:

@@ -134,16 +134,16 @@ class Pinged:
 class Probe(Pinged):
     """What a probe saw."""
 
+    # Packets on the underlay that the role's filter caught and that are not bare ICMP.
     encapsulated: int
-    """Packets on the underlay that the role's filter caught and that are not bare ICMP."""
     bare_icmp: int
+    # Packets, of either kind, that showed the marker.
     marked: int
-    """Packets, of either kind, that showed the marker."""
+    # What carries packets to the peer, a line each.
     path: tuple[str, ...]
-    """What carries packets to the peer, a line each."""
     status: dict[str, Any]
+    # The addresses of the bare ICMP, as ``source > destination``, each once.
     between: tuple[str, ...] = ()
-    """The addresses of the bare ICMP, as ``source > destination``, each once."""
 
 
 def read_probe(printed: str) -> Probe:

@@ -71,8 +71,8 @@ class NodeShaping:
     overhead: int
     peers: tuple[PeerClass, ...]
     ingress: bool
+    # TCP port of the SSH server that is neither capped nor delayed, where the underlay may carry SSH too.
     exempt_ssh: int | None
-    """TCP port of the SSH server that is neither capped nor delayed, where the underlay may carry SSH too."""
     restored: bool
 
     @property

@@ -50,8 +50,8 @@ class Suite:
     also: tuple[str, ...]
     cluster: str
     digest: str
+    # (benchmark, metric) on which verdicts hold together; None: the usual one (``results.verdicts.primary_of``).
     primary: tuple[str, str] | None
-    """(benchmark, metric) on which verdicts hold together; None: the usual one (``results.verdicts.primary_of``)."""
     source: Document = field(repr=False, compare=False)
 
     def scaled(self, scale: float) -> Suite:

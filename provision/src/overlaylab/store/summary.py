@@ -29,13 +29,13 @@ class Summary:
     n: int
     value: float
     mean: float
+    # In the order of QUANTILES, between minimum and maximum.
     quantiles: tuple[float, ...]
-    """In the order of QUANTILES, between minimum and maximum."""
     low: float
     high: float
     resolution: float | None
+    # (lower, upper, count) of interval samples, ascending; empty on basis ``whole``.
     bins: tuple[tuple[float, float, int], ...]
-    """(lower, upper, count) of interval samples, ascending; empty on basis ``whole``."""
 
 
 def summarise(samples: Sequence[Sample]) -> list[Summary]:
