@@ -35,8 +35,8 @@ from overlaylab.shaping.node_state import idle_share, read_state, state_script
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
 from overlaylab.tools import base as benchmarks
-from overlaylab.tools import iperf3
 from overlaylab.tools.base import Server
+from overlaylab.tools.iperf3 import PORT
 from overlaylab.tools.parsers import ParseError
 
 T = TypeVar("T")
@@ -60,14 +60,7 @@ machine that has more than the second without it has filled the machine, though 
 QEMU's own threads work for them beside the emulated CPUs."""
 ATTEMPTS = 3
 """How often the whole proof of a profile is tried before it has failed."""
-GOODPUT: JSON = {
-    "protocol": "tcp",
-    "duration": 4,
-    "omit": 1,
-    "streams": 1,
-    "length": 8192,
-    "port": iperf3.PORT,
-}
+GOODPUT: JSON = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": PORT}
 """Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
 of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
 

@@ -1,20 +1,17 @@
 """Proving every profile: what is checked of each, in which order, and that what was measured stays stored."""
 
 import io
-import json
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from lab_builders import inventory
-from lab_fakes import FIXTURES, Completed, FakeNodes, failed
+from lab_fakes import Completed, FakeNodes, failed
 from rich.console import Console
 
 from overlaylab.bench import accuracy_plan, accuracy_run, accuracy_table
-from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.accuracy import Second, Udp
 from overlaylab.bench.accuracy_plan import Step
-from overlaylab.bench.accuracy_probe import Probe, read_series, read_udp, streams_for
 from overlaylab.bench.accuracy_run import ProfileBench
 from overlaylab.cli.commands import bench_profiles
 from overlaylab.core import progress
@@ -31,51 +28,6 @@ A0, A1, T2, NONE = (load_profile(name) for name in ("azure-a0", "azure-a1", "aws
 @pytest.fixture(autouse=True)
 def _nothing_remembered(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
-
-
-# -- the plan ---------------------------------------------------------------------------------------
-
-
-def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair_only() -> None:
-    steps = accuracy_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
-    assert [(s.cluster, s.profile.name, s.kind) for s in steps] == [
-        ("pair", "azure-a1", "tier"),
-        ("pair", "azure-a1 mtu=9001", "mtu"),
-        ("pair", "azure-a1 loss=1%", "loss"),
-        ("pair", "azure-a1 loss=0.1%", "loss"),
-        ("pair", "azure-a1 jitter=0.3ms rtt=2ms", "jitter"),
-        ("pair", "aws-t2.small", "tier"),
-        ("pair", "aws-t2.small mtu=1500", "mtu"),
-        ("pair", "aws-t2.small bucket/30", "two-rates"),
-        ("pair", "none", "tier"),
-        ("three-zones", "azure-a1", "tier"),
-        ("three-zones", "aws-t2.small", "tier"),
-        ("three-zones", "none", "tier"),
-    ]
-    assert [s.profile.mtu for s in steps[:2]] == [1500, 9001]
-    assert len({s.profile.digest for s in steps[:9]}) == 9
-    assert steps[0].seconds() == 75.0 and steps[9].seconds() == 110.0
-
-
-def test_every_capped_tier_is_checked_at_both_mtus() -> None:
-    steps = accuracy_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
-    assert [(s.cluster, s.profile.name, s.profile.mtu) for s in steps] == [
-        ("pair", "azure-a0 mtu=9001", 9001),
-        ("pair", "aws-t2.small mtu=1500", 1500),
-    ]
-
-
-def test_a_bucket_is_scaled_to_empty_in_ten_seconds_at_what_is_carried() -> None:
-    full = accuracy_plan.with_bucket(T2, T2.rate)
-    assert full.bucket == pytest.approx(T2.bucket / 30) and full.name == "aws-t2.small bucket/30"
-    assert full.bucket * 8 / (T2.rate - T2.sustained) == pytest.approx(10, rel=0.02)
-    slow = accuracy_plan.with_bucket(T2, 600e6)
-    assert slow.bucket * 8 / (600e6 - T2.sustained) == pytest.approx(10, rel=0.02)
-
-
-def test_udp_takes_as_many_sockets_as_fill_the_queue() -> None:
-    assert streams_for(Cap(5e6, 5000, 12_500, 1500)) == 2
-    assert streams_for(Cap(100e6, 100_000, 250_000, 1500)) == 6
 
 
 # -- carrying it out --------------------------------------------------------------------------------
@@ -417,46 +369,6 @@ async def test_ctrl_c_leaves_what_was_measured(store) -> None:
         await bench._step(accuracy_plan.plan([A0], ["pair"], ["tier"])[0])
     ((_, run_id),) = bench.runs
     assert (store.run(run_id).state, checks_of(store, run_id)) == ("failed", [("goodput", "pass")])
-
-
-# -- sending and counting ---------------------------------------------------------------------------
-
-
-def report(name: str) -> dict:
-    return json.loads((Path(FIXTURES) / "iperf3" / f"{name}.out").read_text())
-
-
-def test_udp_counts_what_both_ends_saw() -> None:
-    assert read_udp(report("3.12-udp-overload")) == Udp(20_716, 16_721, 1448, 1.999938, 0)
-    # What came to the node and found the receiver's socket full was carried by the network.
-    assert read_udp(report("3.12-udp-overload"), 3000).received == 19_721
-    assert read_udp(report("3.12-udp-overload"), 9000).received == 20_716
-    jumbled = report("3.12-udp")
-    jumbled["server_output_json"]["end"]["streams"][0]["udp"]["out_of_order"] = 3
-    assert read_udp(jumbled).overtaken == 3
-
-
-def test_a_series_is_the_receivers_without_slivers() -> None:
-    series = read_series(report("3.12-tcp-parallel"))
-    assert series == [
-        Second(0, 1.000116, 12_028_200),
-        Second(6.1e-05, 1.000013, 11_964_824),
-        Second(1.000013, 2.000018, 11_957_584),
-    ]
-
-
-async def test_a_transfer_names_port_interval_and_streams() -> None:
-    nodes = FakeNodes(inventory("a", "a"), {"iperf3": json.dumps(report("3.12-tcp"))})
-    await Probe(nodes).series("node1", "node2", seconds=2, interval=0.25, server_number=1)
-    (script,) = nodes["node1"].log
-    assert "--client 192.168.77.12 --port 5202" in script
-    assert "--time 2 --omit 0 --interval 0.25 --parallel 1" in script
-
-
-async def test_a_tool_that_fails_is_the_nodes_failure() -> None:
-    nodes = FakeNodes(inventory("a", "a"), {"iperf3": "{}"})
-    with pytest.raises(NodeError, match=r"iperf3 from node1 to node2: iperf3's report has no end"):
-        await Probe(nodes).tcp("node1", "node2", seconds=4, omit=1)
 
 
 # -- what is printed --------------------------------------------------------------------------------
