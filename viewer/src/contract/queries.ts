@@ -12,4 +12,3 @@ export interface Queries {
 export type QueryName = keyof Queries;
 export type Parameters<Name extends QueryName> = Queries[Name]["parameters"];
 export type Row<Name extends QueryName> = Queries[Name]["row"];
-export type Scalar = string | number | null;
