@@ -1,7 +1,7 @@
 /** Begins the page: reads what is open, and draws the app. */
 import { effect } from "@preact/signals";
 import { render } from "preact";
-import type { ViewId } from "../contract/views";
+import { VIEWS } from "../contract/views";
 import { App } from "./app/app";
 import { exportAll } from "./app/export-page";
 import { sayUncaught } from "./app/uncaught";
@@ -11,12 +11,9 @@ import { plotly } from "./ui/plotly";
 import "./app/title";
 import "./state/theme";
 
-/** The views that are lists and tables. */
-const PLOTLESS: readonly ViewId[] = ["overview", "evidence"];
-
 // Plotly is read while the first rows are asked for. Should it fail, the plot says so.
 effect(() => {
-  if (!PLOTLESS.includes(view.value)) plotly().catch(() => undefined);
+  if (VIEWS.find(({ id }) => id === view.value)?.plots) plotly().catch(() => undefined);
 });
 
 const place = document.getElementById("app");

@@ -1,3 +1,4 @@
+/** The frame: side bar, the open file's heading, one view. */
 import { VIEWS } from "../../contract/views";
 import { bridge } from "../state/bridge";
 import {
@@ -21,8 +22,6 @@ import { Help } from "./help";
 import { PAGES } from "./pages";
 import { Preferences } from "./preferences";
 import { Start } from "./start";
-import "../state/theme";
-import "./title";
 
 function SideBar() {
   return (

@@ -1,7 +1,7 @@
 /** Tables for other programs: files by RFC 4180, and lines with tabs to be pasted; no cell that a spreadsheet would run. */
 import type { Cell, Grid } from "./grid";
 
-// Also behind white space and control characters, which a spreadsheet may drop. As in results_export.py, but for texts
+// Also behind white space and control characters, which a spreadsheet may drop. As in report/export.py, but for texts
 // that are numbers.
 const FORMULA = /^(?:[=@\t\r\n]|[+-](?![\d.,]+$)|[\s\p{Cc}]+[=+\-@])/u;
 
