@@ -1,9 +1,9 @@
-import type { Ends, Variant } from "./load";
+import type { Ends, VariantColumns } from "./columns";
 
 export type LatencyMetric = "latency_rtt" | "latency_one_way" | "latency_transaction";
 
 /** A trial that measured latency; one row for each of its latency metrics. A failed or void one has one row without any. */
-export interface LatencyTrial extends Variant, Ends {
+export interface LatencyTrial extends VariantColumns, Ends {
   trial_id: number;
   block: number;
   repetition: number;
@@ -44,9 +44,11 @@ export interface LatencyBin {
   n: number;
 }
 
-export interface LatencyQueries {
-  latency_trials: { parameters: { run: string }; row: LatencyTrial };
-  latency_quantiles: { parameters: { run: string }; row: LatencyQuantile };
-  latency_bins: { parameters: { run: string; tool: string }; row: LatencyBin };
-  latency_runs: { parameters: Record<string, never>; row: { run_id: string } };
+declare module "./queries" {
+  interface Queries {
+    latency_trials: { parameters: { run: string }; row: LatencyTrial };
+    latency_quantiles: { parameters: { run: string }; row: LatencyQuantile };
+    latency_bins: { parameters: { run: string; tool: string }; row: LatencyBin };
+    latency_runs: { parameters: Record<string, never>; row: { run_id: string } };
+  }
 }
