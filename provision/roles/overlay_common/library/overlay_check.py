@@ -100,7 +100,8 @@ def main() -> None:
     # kmod is asked once for all modules: every process counts on an emulated CPU.
     problems += modules(asked["modules"])
     running = bool(asked["made"]) and os.path.exists(asked["made"])
-    running = running or any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
+    if asked["ports"] or asked["own_routes"]:
+        running = running or any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
     if not running:
         problems += ports(asked["ports"])
     if asked["ethernet"]:

@@ -27,6 +27,10 @@ options:
       path: {type: path, required: true}
       content: {type: str}
       mode: {type: str, default: "0644"}
+  secrets:
+    description: path and content of files that only root may read, content None removes the file. No log has them.
+    type: dict
+    default: {}
   digests:
     description: path and SHA-256 (in hex) of files that must be there already; the folder of one that is not
       is made, so that it can be copied.
@@ -58,12 +62,17 @@ def main() -> None:
                     "mode": {"type": "str", "default": "0644"},
                 },
             },
+            "secrets": {"type": "dict", "default": {}, "no_log": True},
             "digests": {"type": "dict", "default": {}},
         },
         supports_check_mode=True,
     )
     written = []
-    for file in module.params["files"]:
+    secrets = [
+        {"path": path, "content": content, "mode": "0600"}
+        for path, content in module.params["secrets"].items()
+    ]
+    for file in [*module.params["files"], *secrets]:
         mode = int(file["mode"], 8)
         content = None if file["content"] is None else file["content"].encode()
         if (content, mode if content is not None else None) != read(file["path"]):
