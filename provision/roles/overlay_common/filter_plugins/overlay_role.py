@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 from collections.abc import Iterable, Mapping
+
+from ansible.module_utils.common.yaml import yaml_load
 
 SCRIPTS = "/usr/local/lib/overlaylab"
 UNITS = "/run/systemd/system"
@@ -14,6 +18,12 @@ ETCD = {
     "template": "etcd.j2",
     "folder": "/run/overlaylab/etcd",
 }
+
+
+@functools.cache
+def overlay_meta(role: str) -> dict:
+    """What the role in this folder says about itself. Variables ask some twenty times for it in each task."""
+    return yaml_load(_read(os.path.join(role, "meta", "overlay.yml")))
 
 
 def overlay_mode(meta: Mapping, arguments: Mapping) -> Mapping:
@@ -51,14 +61,22 @@ def overlay_templates(meta: Mapping, roles: str) -> list[str]:
     return found + (etcd if "etcd" in _converge(meta) else [])
 
 
-def overlay_settings(contents: Iterable[str], templates: Iterable[str]) -> list[dict[str, str]]:
-    """path on the node and content of what became of the templates."""
+def overlay_setting_paths(templates: Iterable[str]) -> list[str]:
+    """Where on the node is what becomes of each template."""
     names = [os.path.basename(path) for path in templates]
-    paths = [
+    return [
         f"{ETCD['folder']}/settings" if name == ETCD["template"] else f"{STATE}/{name.removesuffix('.j2')}"
         for name in names
     ]
-    return [{"path": path, "content": content} for path, content in zip(paths, contents, strict=True)]
+
+
+def overlay_stale(found: Mapping[str, str | None], wanted: Mapping[str, str | None]) -> bool:
+    """Whether the overlay was started with other settings. found: {path: SHA-256}, wanted: {path: content}, or None."""
+    digests = {
+        path: None if content is None else hashlib.sha256(content.encode()).hexdigest()
+        for path, content in wanted.items()
+    }
+    return any(found.values()) and dict(found) != digests
 
 
 def overlay_daemons(meta: Mapping, built: Mapping[str, Mapping]) -> dict[str, str]:
@@ -141,10 +159,12 @@ def _read(path: str) -> str:
 class FilterModule:
     def filters(self):
         return {
+            "overlay_meta": overlay_meta,
             "overlay_mode": overlay_mode,
             "overlay_scripts": overlay_scripts,
             "overlay_templates": overlay_templates,
-            "overlay_settings": overlay_settings,
+            "overlay_setting_paths": overlay_setting_paths,
+            "overlay_stale": overlay_stale,
             "overlay_daemons": overlay_daemons,
             "overlay_paths": overlay_paths,
         }
