@@ -15,7 +15,6 @@ from overlaylab.cli.commands import measure
 from overlaylab.core import paths
 from overlaylab.core.errors import NodeError
 from overlaylab.core.lock import cluster_lock
-from overlaylab.providers import hosts
 from overlaylab.run import experiment
 from overlaylab.store.store import Store
 
@@ -229,9 +228,11 @@ def test_the_machine_is_made_ready_before_daemons_are_built(
     steps: list[str] = []
     asked = experiment.request("weave", blocks=1)
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
-    monkeypatch.setattr(measure.ready, "ensure", lambda provider: steps.append(f"packages for {provider}"))
+    monkeypatch.setattr(
+        measure.named, "make_ready", lambda provider: steps.append(f"packages for {provider}")
+    )
     monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
     monkeypatch.setattr(measure.named, "make", lambda *_, **__: steps.append("nodes"))
-    monkeypatch.setattr(hosts, "Hosts", lambda *_, **__: steps.append("nodes"))
+    monkeypatch.setattr(measure.named, "hosts", lambda *_, **__: steps.append("nodes"))
     measure.provider_for(asked)
     assert steps == [f"packages for {made_for}", "building weave, weave", "nodes"]

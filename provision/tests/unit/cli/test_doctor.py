@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from overlaylab.cli.commands import doctor
 from overlaylab.machine import checks as host_checks
 from overlaylab.machine.checks import OK, PROBLEM, WARNING, Check
-from overlaylab.providers.named import NAMES
+from overlaylab.providers.named import names
 from overlaylab.providers.requirements import Row, Verdict
 
 RUNS = json.loads(json.dumps(asdict(Verdict(True))))
 ROWS = [
-    Row("host", "host", None, None, dict.fromkeys(NAMES, Verdict(True))),
+    Row("host", "host", None, None, dict.fromkeys(names(), Verdict(True))),
     Row(
         "weave fastdp",
         "weave",
@@ -96,7 +96,7 @@ def test_doctor_as_json(checks):
         "accelerator_reason": "no device",
         "checks": [{"name": "disk", "state": "problem", "found": "1.0 GB free", "advice": "free some"}],
         "runs_on": [
-            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(NAMES, RUNS)},
+            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(names(), RUNS)},
             {
                 "overlay": "weave",
                 "mode": "fastdp",

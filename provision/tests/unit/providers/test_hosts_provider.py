@@ -11,8 +11,8 @@ from lab_fakes import FakeNodes
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
 from overlaylab.nodes import ansible
-from overlaylab.providers import hosts
-from overlaylab.providers.hosts import Hosts
+from overlaylab.providers.kinds import hosts
+from overlaylab.providers.kinds.hosts import Hosts
 from overlaylab.shaping import scripts as shaping_scripts
 from overlaylab.specs.inventory import write_inventory
 
@@ -101,7 +101,7 @@ async def test_a_run_records_what_the_hosts_are(make) -> None:
         "kernel": "6.1.0-18-amd64",
         "cpu": "AMD EPYC",
     }
-    assert (provider.cluster, provider.image, provider.snapshots) == ("hosts", None, False)
+    assert (provider.cluster, provider.image, provider.capabilities.snapshots) == ("hosts", None, False)
     await provider.leave()
 
 

@@ -82,17 +82,17 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
     """Overlay and mode, and each profile, against provider: a tick, or the reason."""
     table = _table("What runs on which provider (PROVIDER=…)")
     table.add_column("", no_wrap=True)
-    for provider in named.NAMES:
+    for provider in named.names():
         table.add_column(_heading(provider), overflow="fold")
     for number, row in enumerate(rows):
         last = number + 1 < len(rows) and row.profile is None and rows[number + 1].profile is not None
-        cells = (_cell(row.verdicts[provider]) for provider in named.NAMES)
+        cells = (_cell(row.verdicts[provider]) for provider in named.names())
         table.add_row(row.title, *cells, end_section=last)
     out = _console()
     out.print(table)
-    installs = dict.fromkeys(name for row in rows for v in row.verdicts.values() for name in v.installs)
-    if installs:
-        out.print(f"The first task with PROVIDER=lxc installs {requirements.listed(installs)}.")
+    for provider in named.names():
+        if installs := dict.fromkeys(name for row in rows for name in row.verdicts[provider].installs):
+            out.print(f"The first task with PROVIDER={provider} installs {requirements.listed(installs)}.")
     if loaded:
         out.print(
             f"Kernel modules that the lab has loaded here: {', '.join(loaded)}; ./task lab:destroy unloads them."
@@ -100,9 +100,10 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
 
 
 def _heading(provider: str) -> str:
-    if provider == "libvirt":
-        return f"libvirt ({ready.accelerator().upper()})"
-    return f"{provider} (this kernel)" if provider in requirements.SHARED_KERNEL else provider
+    can = named.capabilities(provider)
+    if can.accelerator is None:
+        return f"{provider} ({ready.accelerator().upper()})"
+    return f"{provider} (this kernel)" if can.shares_kernel else provider
 
 
 def _cell(verdict: requirements.Verdict) -> Text:

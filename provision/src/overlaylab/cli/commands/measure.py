@@ -145,23 +145,19 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
     mtu, arguments = asked.profile.mtu, asked.role_arguments
     if asked.inventory:
-        from overlaylab.providers.hosts import Hosts
-
-        ready.ensure("hosts")
+        named.make_ready(named.of_inventory())
         _begin_builds(asked)
-        return Hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
-    from overlaylab.providers import choice, lxc_host
+        return named.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
+    from overlaylab.providers import choice
 
     name, _ = chosen or choose_provider([asked])
     _begin_builds(asked)
-    if name == "lxc":
-        # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
-        lxc_host.remember_modules(choice.load(asked.variants, asked.profile))
-        return named.make(
-            name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
-            vcpus=asked.profile.vcpus, quota=asked.profile.quota,
-        )  # fmt: skip
-    return named.make(name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments)
+    # The machine's own modules, so they come before the nodes.
+    choice.load(name, asked.variants, asked.profile)
+    return named.make(
+        name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
+        vcpus=asked.profile.vcpus, quota=asked.profile.quota,
+    )  # fmt: skip
 
 
 def _begin_builds(asked: experiment.Request) -> None:
@@ -171,7 +167,7 @@ def _begin_builds(asked: experiment.Request) -> None:
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
     """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
-    ready.ensure(asked[0].provider or "libvirt")
+    named.make_ready(asked[0].provider or named.fallback())
     chosen = tiers.choose_provider(asked)
     say(chosen[1])
     return chosen
@@ -179,10 +175,8 @@ def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
 
 def accelerator_for(asked: Sequence[experiment.Request]) -> str:
     """How the nodes' CPUs would run."""
-    if asked[0].inventory:
-        return "bare"
-    name, _ = tiers.choose_provider(asked)
-    return "shared-kernel" if name == "lxc" else ready.accelerator()
+    name = named.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
+    return named.capabilities(name).accelerator or ready.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:

@@ -16,9 +16,11 @@ from pathlib import Path
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
+from overlaylab.machine import packages, ready
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Node, Nodes
-from overlaylab.providers import Entered, Say, requirements
+from overlaylab.providers import Entered, Say, named, requirements
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
@@ -30,6 +32,14 @@ TIMER = "overlaylab-deadman"
 PATIENCE = 600
 """Seconds without a word from the runner after which a host cleans itself up."""
 RENEW_EVERY = 120
+CAPABILITIES = Capabilities(
+    "hosts",
+    accelerator="bare",
+    makes_nodes=False,
+    on_this_machine=False,
+    needs=ready.Needs(groups=(packages.REACHING, packages.BUILDING), alone=True),
+    patience=PATIENCE,
+)
 TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
 """Commands that every host needs, besides the benchmarks' tools."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
@@ -56,8 +66,7 @@ def clear_script(interface: str) -> str:
 class Hosts:
     """An inventory of SSH hosts. See `overlaylab.providers.Provider` for the verbs."""
 
-    name = "hosts"
-    snapshots = False
+    capabilities = CAPABILITIES
     image = None
     networks = ()
 
@@ -76,6 +85,10 @@ class Hosts:
         """What was being converged or reset when that failed: it may be there in part."""
         self._renewing: asyncio.Task[None] | None = None
         self._facts: dict[str, JSON] = {}
+
+    @property
+    def name(self) -> str:
+        return self.capabilities.name
 
     @property
     def inventory(self) -> Inventory:
@@ -111,6 +124,9 @@ class Hosts:
 
     async def up(self) -> None:
         """Nothing to do, as `status` has it."""
+
+    async def attach(self) -> None:
+        """Nothing to do, as `up` has it."""
 
     async def down(self) -> None:
         raise self._not_ours("switched off")
@@ -274,3 +290,6 @@ class Hosts:
             check=False,
         )
         self.nodes.drop()
+
+
+PROVIDER = named.Kind(CAPABILITIES, Hosts)
