@@ -37,6 +37,8 @@ class Kind:
     make: Callable[..., Provider]
     # Removes the nodes of a cluster whose file is gone, by what was noted when they were made.
     remove_forgotten: Callable[[str], Awaitable[None]] | None = None
+    # Removes what all clusters share, once there are no nodes.
+    remove_shared: Callable[[], Awaitable[None]] | None = None
 
 
 def _kinds() -> dict[str, Kind]:
@@ -151,3 +153,10 @@ async def remove(name: str, cluster: str, say: Say) -> None:
         await kind.make(clusters.load_cluster(cluster), say).remove_nodes()
     elif kind.remove_forgotten is not None:
         await kind.remove_forgotten(cluster)
+
+
+async def remove_shared() -> None:
+    """Remove what is left of every provider once there are no nodes."""
+    for kind in _kinds().values():
+        if kind.remove_shared is not None:
+            await kind.remove_shared()

@@ -297,7 +297,9 @@ def removed(monkeypatch, own_cache) -> list[str]:
     async def remove_forgotten(name: str) -> None:
         removed.append(f"forgotten {name}")
 
-    monkeypatch.setattr(libvirt, "PROVIDER", named.Kind(libvirt.CAPABILITIES, Fake, remove_forgotten))
+    monkeypatch.setattr(
+        libvirt, "PROVIDER", named.Kind(libvirt.CAPABILITIES, Fake, remove_forgotten, libvirt.remove_pool)
+    )
     monkeypatch.setattr(lxc, "PROVIDER", named.Kind(lxc.CAPABILITIES, Fake))
     (own_cache / "clusters" / "pair" / "lxc").mkdir(parents=True)
     (own_cache / "clusters" / "pair" / "lxc" / "state.json").touch()

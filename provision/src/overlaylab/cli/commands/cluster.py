@@ -283,14 +283,9 @@ def _remove_nodes(cluster: str) -> tuple[list[str], list[str]]:
 
 def _remove_traces(keep_cache: bool) -> None:
     """Take away what is left without nodes: storage pool, daemons that setup started, and the cache folder."""
-    from overlaylab.image.vagrant import pool, pool_path
     from overlaylab.machine import access, packages
-    from overlaylab.providers import virsh
 
-    if services.is_installed() and pool_path().exists():
-        services.ensure_running()
-        asyncio.run(virsh.remove_pool(pool()))
-        shutil.rmtree(pool_path(), ignore_errors=True)
+    asyncio.run(named.remove_shared())
     for service in services.stop_services():
         say(f"{service} stopped")
     access.close_kvm()

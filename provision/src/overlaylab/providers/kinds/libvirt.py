@@ -12,7 +12,7 @@ from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import node_image
 from overlaylab.image.vagrant import pool, pool_path
-from overlaylab.machine import ready
+from overlaylab.machine import ready, services
 from overlaylab.providers import Say, named, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
@@ -53,6 +53,14 @@ async def remove_forgotten(cluster: str) -> None:
     shutil.rmtree(inventory.parent / "vagrant", ignore_errors=True)
     for name in ("inventory.yml", "state.json"):
         (inventory.parent / name).unlink(missing_ok=True)
+
+
+async def remove_pool() -> None:
+    """Remove the storage pool of this cache folder."""
+    if services.is_installed() and pool_path().exists():
+        services.ensure_running()
+        await virsh.remove_pool(pool())
+        shutil.rmtree(pool_path(), ignore_errors=True)
 
 
 class Libvirt(SnapshotVMs):
@@ -161,4 +169,4 @@ class Libvirt(SnapshotVMs):
         await virsh.start_networks(self.networks)
 
 
-PROVIDER = named.Kind(CAPABILITIES, Libvirt, remove_forgotten)
+PROVIDER = named.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)
