@@ -17,7 +17,7 @@ from overlaylab.live import policy_lab
 from overlaylab.providers import Provider
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
-from overlaylab.run.runner import RunStopped
+from overlaylab.run.runner import Runner, RunStopped
 from overlaylab.store.store import Store
 
 
@@ -93,28 +93,29 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, rule
     asked = replace(asked, variants=variants)
     trials = policy_lab.plan(asked.suite, variants, asked.blocks, rules, asked.seed, provider.inventory)
     run_id = store.begin_run(experiment.record(asked, provider), trials)
-    runner = policy_lab.PolicyRunner(store, run_id, provider, on_nodes(provider, asked.profile), say)
+    policy = policy_lab.Policy(store, run_id, provider, say)
+    runner = Runner(store, run_id, provider, on_nodes(provider, asked.profile), say, hooks=policy)
     needs = experiment.estimate(asked, trials, provider.accelerator)
     say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
     try:
         for variant in variants:
-            await runner.show(variant)
+            await policy.show(variant)
         await runner.run()
     except (Exception, asyncio.CancelledError):
         # lab:resume knows nothing of policies: begun anew, it takes minutes.
         store.set_run_state(run_id, "failed")
         raise
     finally:
-        await asyncio.shield(_leave(runner, provider))
+        await asyncio.shield(_leave(policy, provider))
     comparison.refresh(store, [run_id])
     policy_table.show(store, run_id, rules, output())
 
 
-async def _leave(runner: policy_lab.PolicyRunner, provider: Provider) -> None:
+async def _leave(policy: policy_lab.Policy, provider: Provider) -> None:
     from overlaylab.core.errors import NodeError
 
     # A dead node is often why we leave: that is what the user has to read.
-    for tidy in (runner.clear, provider.leave):
+    for tidy in (policy.clear, provider.leave):
         try:
             await tidy()
         except NodeError as error:
