@@ -40,6 +40,10 @@ STEPS = (("clear", True), ("deny", False), ("allow", True), ("clear", True))
 that was needed."""
 
 
+class Disobeyed(UserError):
+    """A rule that does not stop, or does not pass, what it says: that is what the run found."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """Whether a new connection to the peer's endpoint was set up, and a ping answered."""
@@ -132,7 +136,7 @@ class Policy(Hooks):
         self.told: Node | None = None
 
     async def show(self, variant: Variant) -> list[tuple[str, Seen]]:
-        """Try each of STEPS on real traffic, store what was seen. UserError where a rule does not do what it says."""
+        """Try each of STEPS on real traffic, store what was seen. Raises Disobeyed."""
         await self.provider.enter(variant)
         nodes, planned = self.provider.nodes, self.store.pending_trials(self.run_id)[0][1]
         client, server = nodes[planned.client_node], nodes[planned.server_node]
@@ -156,7 +160,7 @@ class Policy(Hooks):
             )  # fmt: skip
             self.say(f"  {variant} {told}: {seen}")
             if not right:
-                raise UserError(
+                raise Disobeyed(
                     f"{variant}: policy", f"does not do what it says: {reason}",
                     fix="See the journal of the overlay's policy daemon on both nodes",
                 )  # fmt: skip

@@ -12,7 +12,7 @@ import click
 
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
-from overlaylab.core.model import PlannedTrial
+from overlaylab.core.model import PlannedTrial, RunRecord
 from overlaylab.core.progress import output, readable, say
 from overlaylab.image import daemons
 from overlaylab.machine import ready
@@ -248,6 +248,20 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
 
 
+def begin(store: Store, now: RunRecord, trials: Sequence[PlannedTrial], resume: str | None) -> str:
+    """The id of a new run of these trials, or of `resume`. UserError where that was begun with anything else."""
+    if resume is None:
+        return store.begin_run(now, trials)
+    if changed := experiment.changes(store.run(resume).record, now):
+        raise UserError(
+            f"run {resume}",
+            "can only be resumed with what it was begun with",
+            seen="; ".join(changed),
+            fix="Begin a new run; what this one measured stays in the database",
+        )
+    return resume
+
+
 async def _run(asked: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
     from overlaylab.report import comparison, table, verdicts_table
     from overlaylab.results import results, verdicts
@@ -255,20 +269,9 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, resu
     for line in _left_out(asked):
         say(line)
     await provider.prepare(asked.variants, say)
-    now = experiment.record(asked, provider)
-    if resume:
-        stored = store.run(resume).record
-        changed = experiment.changes(stored, now)
-        if changed:
-            raise UserError(
-                f"run {resume}",
-                "can only be resumed with what it was begun with",
-                seen="; ".join(changed),
-                fix="Begin a new run; what this one measured stays in the database",
-            )
-        run_id = resume
-    else:
-        run_id = store.begin_run(now, experiment.plan(asked, provider.inventory))
+    run_id = begin(
+        store, experiment.record(asked, provider), experiment.plan(asked, provider.inventory), resume
+    )
     trials = [trial for _, trial in store.pending_trials(run_id)]
     needs = experiment.estimate(asked, trials, provider.accelerator)
     most = "at most " if asked.rules.looks else ""
