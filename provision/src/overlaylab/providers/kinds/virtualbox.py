@@ -22,7 +22,7 @@ from overlaylab.specs.cluster import ClusterSpec
 CAPABILITIES = Capabilities(
     "virtualbox",
     # Since 6.1 VirtualBox always uses the CPU's own virtualisation, which is what `kvm` says of a result
-    # (so for SSH hosts, providers/kinds/hosts.py); the provider in the result tells the two apart.
+    # (so for SSH hosts, providers/host_state.py); the provider in the result tells the two apart.
     accelerator="kvm",
     snapshots=True,
     product=("VirtualBox", "VBoxManage"),
