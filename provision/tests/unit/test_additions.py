@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from lab_builders import inventory
 from lab_commands import lab, refused
 from lab_run import Shaper
 
@@ -16,6 +18,7 @@ from overlaylab.core import paths
 from overlaylab.core.model import Variant
 from overlaylab.providers import choice, kinds, named, requirements
 from overlaylab.specs import overlays, suite
+from overlaylab.specs.inventory import write_inventory
 from overlaylab.specs.profile import load_profile
 from overlaylab.store.store import Store
 from overlaylab.tools import base
@@ -182,6 +185,13 @@ def test_the_doctor_shows_what_runs_on_it() -> None:
     shown = {(one["overlay"], one["mode"]): one["providers"] for one in report["runs_on"]}
     assert list(shown["gauze", "thin"]) == ["libvirt", "paper", "virtualbox", "lxc"]
     assert shown["gauze", "thin"]["paper"]["runs"] is True
+
+
+@pytest.mark.usefixtures("added")
+def test_an_inventory_may_say_that_it_made_the_nodes(tmp_path: Path) -> None:
+    path = tmp_path / "inventory.yml"
+    write_inventory(path, replace(inventory("a", "b"), provider="paper"))
+    assert named.hosts(path, print).inventory.provider == "paper"
 
 
 def test_an_overlay_is_found_by_its_role(added: dict[str, Path]) -> None:

@@ -69,6 +69,17 @@ def scripts(provider: Hosts, word: str, node: str = "node1") -> list[str]:
     return [script for script in provider.nodes[node].log if word in script]
 
 
+def test_an_inventory_says_who_made_its_nodes_or_that_nobody_did(tmp_path) -> None:
+    path = tmp_path / "hosts.yml"
+    for maker in ("external", "libvirt"):
+        write_inventory(path, replace(inventory("a", "b"), provider=maker))
+        assert Hosts(path, print).inventory.provider == maker
+    write_inventory(path, replace(inventory("a", "b"), provider="vmware"))
+    with pytest.raises(UserError, match="must be one of external, libvirt, virtualbox, lxc") as wrong:
+        Hosts(path, print)
+    assert (wrong.value.where, wrong.value.seen) == ("pair: overlaylab_provider", "vmware")
+
+
 # -- somebody else's machines -----------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from overlaylab.providers import Say, named
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.host_state import PATIENCE, HostState
 from overlaylab.specs.cluster import ClusterSpec
-from overlaylab.specs.inventory import Inventory, load_inventory
+from overlaylab.specs.inventory import EXTERNAL, Inventory, load_inventory
 
 CAPABILITIES = Capabilities(
     "hosts",
@@ -35,9 +35,20 @@ class Hosts(HostState):
         self, path: Path, say: Say, *, underlay_mtu: int | None = None, role_arguments: JSON | None = None
     ) -> None:
         self._inventory = load_inventory(path)
+        self._check_maker()
         super().__init__(path, Nodes(self._inventory), underlay_mtu, role_arguments)
         self.say = say
         self.cluster = self._inventory.name
+
+    def _check_maker(self) -> None:
+        known = (EXTERNAL, *named.names())
+        if self._inventory.provider not in known:
+            raise UserError(
+                f"{self._inventory.name}: overlaylab_provider",
+                f"must be one of {', '.join(known)}",
+                seen=self._inventory.provider,
+                fix="Leave it out for hosts that are not the lab's own",
+            )
 
     @property
     def name(self) -> str:
