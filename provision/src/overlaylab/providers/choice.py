@@ -80,6 +80,11 @@ def load(name: str, variants: Sequence[Variant], profile: Profile | None) -> Non
     lxc_host.remember_modules(came)
 
 
+def loaded() -> list[str]:
+    """Modules that this machine's kernel was made to load for nodes in this boot and that are still there."""
+    return lxc_host.loaded_modules()
+
+
 def _refuse(provider: str, verdicts: Verdicts, profile: Profile | None) -> None:
     """UserError where the kernel was seen to lack what must be there; what was not tried yet is no reason."""
     if lacking := _lacking(verdicts, profile, soft=False):

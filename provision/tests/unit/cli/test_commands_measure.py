@@ -220,6 +220,14 @@ def test_an_imprecise_run_goes_on_to_its_last_look(provider) -> None:
     assert "All 14 blocks were taken; not every ratio is known to ±2 % (PRECISION)." in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("provider", "accelerator"), [("libvirt", "tcg"), ("lxc", "shared-kernel"), ("virtualbox", "kvm")]
+)
+def test_a_plan_is_reckoned_with_the_accelerator_that_its_run_would_have(provider, accelerator) -> None:
+    told = lab("measure", "host", DRY_RUN="1", SEED="7", PROVIDER=provider).stdout
+    assert f"seed 7, accelerator {accelerator}\n" in told
+
+
 @pytest.mark.parametrize(("inventory", "made_for"), [(None, "libvirt"), ("hosts.yml", "hosts")])
 def test_the_machine_is_made_ready_before_daemons_are_built(
     machine, monkeypatch, inventory, made_for

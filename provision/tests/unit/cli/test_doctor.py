@@ -52,7 +52,7 @@ def checks(monkeypatch):
     monkeypatch.setattr(doctor.image_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.viewer_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.requirements, "survey", lambda: ROWS)
-    monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: [])
+    monkeypatch.setattr(doctor.choice, "loaded", lambda: [])
     monkeypatch.setattr(doctor.access, "enter_groups", lambda: None)
     monkeypatch.setattr(doctor.ready, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
     monkeypatch.setattr(doctor.ready, "accelerator", lambda: "tcg")
@@ -146,7 +146,7 @@ def test_doctor_shows_what_runs_where_and_why_not(checks):
 
 def test_doctor_names_the_modules_that_the_lab_has_loaded(checks, monkeypatch):
     checks(Check("KVM", OK, "works"))
-    monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: ["dummy", "vxlan"])
+    monkeypatch.setattr(doctor.choice, "loaded", lambda: ["dummy", "vxlan"])
     words = " ".join(CliRunner().invoke(doctor.command).output.split())
     assert (
         "Kernel modules that the lab has loaded here: dummy, vxlan; ./task lab:destroy unloads them." in words

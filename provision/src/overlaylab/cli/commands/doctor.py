@@ -13,7 +13,7 @@ from overlaylab.desktop import checks as viewer_checks
 from overlaylab.image import checks as image_checks
 from overlaylab.machine import access, ready
 from overlaylab.machine import checks as host_checks
-from overlaylab.providers import lxc_host, named, requirements
+from overlaylab.providers import choice, named, requirements
 
 if TYPE_CHECKING:  # drawing takes time to import, and JSON needs none of it
     from rich.console import Console
@@ -35,7 +35,7 @@ def command(as_json: bool) -> None:
     checks = [*host_checks.all_checks(), *image_checks.all_checks(), *viewer_checks.all_checks()]
     fit = host_checks.can_run(checks)
     rows = requirements.survey()
-    loaded = lxc_host.loaded_modules()
+    loaded = choice.loaded()
     if as_json:
         report = {
             "can_run": fit,
