@@ -105,14 +105,14 @@ def request(
     """Check everything that was typed. Raises UserError; nothing has been started then."""
     wanted = load_suite(suite)
     tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
-    carrier = "hosts" if inventory else provider
+    carrier = named.of_inventory() if inventory else provider
     chosen = selection.select(overlay, modes, only, tier, carrier)
     also = (
         tuple(v for v in selection.named(",".join(wanted.also)) if v not in chosen.variants)
         if wanted.also
         else ()
     )
-    requirements.refuse_cards((*chosen.variants, *also), tier, carrier)
+    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or named.fallback())
     host_variant = overlays.select(HOST)[0]
     if blocks is not None and not 1 <= blocks <= 1000:
         raise UserError(
@@ -236,7 +236,7 @@ def record(request: Request, provider: Provider) -> RunRecord:
         cluster=provider.cluster,
         provider=provider.name,
         accelerator=provider.accelerator,
-        machine=ready.machine() if provider.name != "hosts" else _machines(provider),
+        machine=ready.machine() if provider.capabilities.on_this_machine else _machines(provider),
         image=provider.image,
         profile=request.profile.name,
         profile_digest=request.profile.digest,
@@ -351,7 +351,7 @@ def planning_inventory(request: Request) -> Inventory:
     spec = clusters.load_cluster(request.cluster)
     return Inventory(
         spec.name,
-        "libvirt",
+        request.provider or named.fallback(),
         tuple(
             InventoryNode(n.name, "unknown", 22, "lab", None, None, "eth1", n.underlay_address, n.zone)
             for n in spec.nodes

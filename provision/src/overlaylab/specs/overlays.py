@@ -23,6 +23,8 @@ from overlaylab.core.paths import PROVISION, ROLES
 from overlaylab.specs import overlay_checks
 
 PREFIX = "overlay_"
+FOLDERS = [ROLES]
+"""Where roles are sought, the first folder first."""
 
 
 @dataclass(frozen=True)
@@ -119,19 +121,23 @@ class Overlay:
 
 def role(name: str) -> Path:
     """The role's folder; spelled with underscores, as Ansible wants it."""
-    return ROLES / (PREFIX + name.replace("-", "_"))
+    own = PREFIX + name.replace("-", "_")
+    return next((folder / own for folder in FOLDERS if (folder / own).is_dir()), ROLES / own)
 
 
-@cache
 def names() -> tuple[str, ...]:
     """Every overlay that has a role, sorted."""
-    found = ROLES.glob(f"{PREFIX}*/meta/overlay.yml")
-    return tuple(sorted(p.parts[-3].removeprefix(PREFIX).replace("_", "-") for p in found))
+    found = [path for folder in FOLDERS for path in folder.glob(f"{PREFIX}*/meta/overlay.yml")]
+    return tuple(sorted({p.parts[-3].removeprefix(PREFIX).replace("_", "-") for p in found}))
+
+
+def load(name: str) -> Overlay:
+    """The overlay of a role. Raises UserError."""
+    return _found_in(tuple(FOLDERS), name)
 
 
 @cache
-def load(name: str) -> Overlay:
-    """The overlay of a role. Raises UserError."""
+def _found_in(_: tuple[Path, ...], name: str) -> Overlay:
     if name not in names():
         raise unknown("overlay", "must be an overlay that has a role", name, names())
     overlay = read_overlay(role(name) / "meta" / "overlay.yml")
@@ -303,9 +309,10 @@ def role_digest(name: str) -> str:
     folders += [role("common"), PROVISION / "playbooks"]
     digest = hashlib.sha256()
     for folder in folders:
+        base = PROVISION if folder.is_relative_to(PROVISION) else folder.parent
         for path in map(folder.joinpath, overlay_checks.files_below(folder)):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(PROVISION)} {content}\n".encode())
+            digest.update(f"{path.relative_to(base)} {content}\n".encode())
     return digest.hexdigest()
 
 

@@ -187,10 +187,9 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (role / "files" / f"overlay-{name}").write_text(f"#!/bin/sh\necho {name}\n")
     monkeypatch.setattr(overlays, "PROVISION", provision)
     monkeypatch.setattr(overlays, "ROLES", provision / "roles")
-    overlays.names.cache_clear()
+    monkeypatch.setattr(overlays, "FOLDERS", [provision / "roles"])
     overlays.load.cache_clear()
     yield provision
-    overlays.names.cache_clear()
     overlays.load.cache_clear()
 
 

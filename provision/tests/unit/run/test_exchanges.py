@@ -25,7 +25,7 @@ def seconds(one: PlannedTrial, profile: str, accelerator: str) -> float:
 def netem(monkeypatch) -> SimpleNamespace:
     """A kernel with netem, or without where `soft` says what is not applied then."""
     found = SimpleNamespace(soft=())
-    monkeypatch.setattr(requirements, "verdict", lambda variant, profile, provider: found)
+    monkeypatch.setattr(requirements, "not_applied", lambda profile: found.soft)
     return found
 
 

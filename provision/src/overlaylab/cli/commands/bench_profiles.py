@@ -18,8 +18,7 @@ from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import HOST, ProfileCheck, RunRecord, Variant
 from overlaylab.core.progress import PlainConsole, output, readable, say
-from overlaylab.machine import ready
-from overlaylab.providers import Provider, choice
+from overlaylab.providers import Provider, choice, named
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
 from overlaylab.shaping.shaper import Shaper
@@ -133,8 +132,9 @@ class Lab:
         self.entered = False
 
     def _limits(self, tier: Profile) -> tuple[float, float]:
-        """vCPUs and quota that the tier's nodes have for life, as containers do; zeros: they can be told at any time."""
-        return (tier.vcpus or 0, tier.quota or 0) if self.chosen[tier.name][0] == "lxc" else (0, 0)
+        """vCPUs and quota that the tier's nodes have for life; zeros: they can be told at any time."""
+        for_life = named.capabilities(self.chosen[tier.name][0]).limits_at_creation
+        return (tier.vcpus or 0, tier.quota or 0) if for_life else (0, 0)
 
     def order(self, tier: Profile) -> tuple[str, float, float]:
         """Sorts tiers so that those of the same nodes follow each other."""
@@ -147,7 +147,7 @@ class Lab:
         if nodes_of != self.nodes_of:
             await self._give_up(nodes_of)
             say(chosen[1])
-            ready.ensure(chosen[0])
+            named.make_ready(chosen[0])
             self.provider = provider_for(asked, chosen)
             await self.provider.prepare([Variant(HOST)], say)
             self.nodes_of = nodes_of

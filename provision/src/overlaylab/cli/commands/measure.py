@@ -12,7 +12,7 @@ import click
 
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
-from overlaylab.core.model import PlannedTrial
+from overlaylab.core.model import PlannedTrial, RunRecord
 from overlaylab.core.progress import output, readable, say
 from overlaylab.image import daemons
 from overlaylab.machine import ready
@@ -145,23 +145,19 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
     mtu, arguments = asked.profile.mtu, asked.role_arguments
     if asked.inventory:
-        from overlaylab.providers.hosts import Hosts
-
-        ready.ensure("hosts")
+        named.make_ready(named.of_inventory())
         _begin_builds(asked)
-        return Hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
-    from overlaylab.providers import choice, lxc_host
+        return named.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
+    from overlaylab.providers import choice
 
     name, _ = chosen or choose_provider([asked])
     _begin_builds(asked)
-    if name == "lxc":
-        # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
-        lxc_host.remember_modules(choice.load(asked.variants, asked.profile))
-        return named.make(
-            name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
-            vcpus=asked.profile.vcpus, quota=asked.profile.quota,
-        )  # fmt: skip
-    return named.make(name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments)
+    # The machine's own modules, so they come before the nodes.
+    choice.load(name, asked.variants, asked.profile)
+    return named.make(
+        name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
+        vcpus=asked.profile.vcpus, quota=asked.profile.quota,
+    )  # fmt: skip
 
 
 def _begin_builds(asked: experiment.Request) -> None:
@@ -171,7 +167,7 @@ def _begin_builds(asked: experiment.Request) -> None:
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
     """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
-    ready.ensure(asked[0].provider or "libvirt")
+    named.make_ready(asked[0].provider or named.fallback())
     chosen = tiers.choose_provider(asked)
     say(chosen[1])
     return chosen
@@ -179,10 +175,8 @@ def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
 
 def accelerator_for(asked: Sequence[experiment.Request]) -> str:
     """How the nodes' CPUs would run."""
-    if asked[0].inventory:
-        return "bare"
-    name, _ = tiers.choose_provider(asked)
-    return "shared-kernel" if name == "lxc" else ready.accelerator()
+    name = named.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
+    return named.capabilities(name).accelerator or ready.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
@@ -254,6 +248,20 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
 
 
+def begin(store: Store, now: RunRecord, trials: Sequence[PlannedTrial], resume: str | None) -> str:
+    """The id of a new run of these trials, or of `resume`. UserError where that was begun with anything else."""
+    if resume is None:
+        return store.begin_run(now, trials)
+    if changed := experiment.changes(store.run(resume).record, now):
+        raise UserError(
+            f"run {resume}",
+            "can only be resumed with what it was begun with",
+            seen="; ".join(changed),
+            fix="Begin a new run; what this one measured stays in the database",
+        )
+    return resume
+
+
 async def _run(asked: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
     from overlaylab.report import comparison, table, verdicts_table
     from overlaylab.results import results, verdicts
@@ -261,20 +269,9 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, resu
     for line in _left_out(asked):
         say(line)
     await provider.prepare(asked.variants, say)
-    now = experiment.record(asked, provider)
-    if resume:
-        stored = store.run(resume).record
-        changed = experiment.changes(stored, now)
-        if changed:
-            raise UserError(
-                f"run {resume}",
-                "can only be resumed with what it was begun with",
-                seen="; ".join(changed),
-                fix="Begin a new run; what this one measured stays in the database",
-            )
-        run_id = resume
-    else:
-        run_id = store.begin_run(now, experiment.plan(asked, provider.inventory))
+    run_id = begin(
+        store, experiment.record(asked, provider), experiment.plan(asked, provider.inventory), resume
+    )
     trials = [trial for _, trial in store.pending_trials(run_id)]
     needs = experiment.estimate(asked, trials, provider.accelerator)
     most = "at most " if asked.rules.looks else ""

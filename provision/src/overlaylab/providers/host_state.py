@@ -1,4 +1,4 @@
-"""Plain SSH hosts that already exist: no snapshots, so overlays are reset and converged in turn.
+"""What puts hosts that can only be reached into the state of a variant: reset and converged in turn, no snapshots.
 
 They keep their way in: a dead man's timer on each host takes profile and overlay away unless the
 runner renews it, and port 22 is exempt from shaping where the underlay carries SSH too.
@@ -22,8 +22,6 @@ from overlaylab.providers import Entered, Say, requirements
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
-from overlaylab.specs.cluster import ClusterSpec
-from overlaylab.specs.inventory import Inventory, load_inventory
 from overlaylab.tools import base as benchmarks
 
 TIMER = "overlaylab-deadman"
@@ -53,55 +51,29 @@ def clear_script(interface: str) -> str:
 """
 
 
-class Hosts:
-    """An inventory of SSH hosts. See `overlaylab.providers.Provider` for the verbs."""
+class HostState:
+    """`overlaylab.providers.VariantState` of such hosts, whoever made them: a provider adds its `Machines`."""
 
-    name = "hosts"
-    snapshots = False
-    image = None
-    networks = ()
+    # What systemd-detect-virt(1) says of the hosts decides, once they were asked.
+    accelerator = "bare"
 
     def __init__(
-        self, path: Path, say: Say, *, underlay_mtu: int | None = None, role_arguments: JSON | None = None
+        self, path: Path, nodes: Nodes, underlay_mtu: int | None, role_arguments: JSON | None
     ) -> None:
-        self.path, self.say = path, say
+        """path: the hosts' inventory."""
+        self.path, self.nodes = path, nodes
         self.underlay_mtu = underlay_mtu
         self.role_arguments = role_arguments or {}
-        self._inventory = load_inventory(path)
-        self.cluster = self._inventory.name
-        self.nodes = Nodes(self._inventory)
-        self.accelerator = "bare"
+        # What each host is, once they were asked.
+        self.facts: dict[str, JSON] = {}
         self._current: Variant | None = None
+        # What was being converged or reset when that failed: it may be there in part.
         self._unsure: Variant | None = None
-        """What was being converged or reset when that failed: it may be there in part."""
         self._renewing: asyncio.Task[None] | None = None
-        self._facts: dict[str, JSON] = {}
-
-    @property
-    def inventory(self) -> Inventory:
-        return self._inventory
-
-    @property
-    def spec(self) -> ClusterSpec:
-        raise self._not_ours("described by a cluster file")
-
-    @property
-    def folder(self) -> Path:
-        raise self._not_ours("made here")
-
-    def _not_ours(self, what: str) -> UserError:
-        return UserError(
-            f"{self.path}", f"its hosts are there already and cannot be {what}",
-            fix="Leave INVENTORY out for nodes of the lab's own",
-        )  # fmt: skip
 
     @property
     def cpu(self) -> CpuHolder:
         return InNode(self.nodes)
-
-    async def status(self) -> dict[str, str]:
-        """They are taken to be up: connecting to them tells."""
-        return {node.name: "running" for node in self._inventory.nodes}
 
     async def kept(self) -> set[str]:
         return set()
@@ -109,27 +81,8 @@ class Hosts:
     def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
         return False
 
-    async def up(self) -> None:
-        """Nothing to do, as `status` has it."""
-
-    async def down(self) -> None:
-        raise self._not_ours("switched off")
-
-    async def remove_nodes(self) -> None:
-        raise self._not_ours("removed")
-
-    def describe(self) -> JSON:
-        return {
-            node.name: {
-                "underlay_address": str(node.underlay_address),
-                "zone": node.zone,
-                **self._facts[node.name],
-            }
-            for node in self._inventory.nodes
-        }
-
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
-        if self._facts:
+        if self.facts:
             return
         await self.nodes.connect()
         script = (
@@ -139,7 +92,7 @@ class Hosts:
         )
         for name, done in (await self.nodes.sh(script)).items():
             virtualization, cpus, memory, kernel, *model = done.stdout.strip().splitlines()
-            self._facts[name] = {
+            self.facts[name] = {
                 "virtualization": virtualization,
                 "cpus": int(cpus),
                 "memory_mib": int(memory),
@@ -148,7 +101,7 @@ class Hosts:
             }
         await self._check_tools(variants)
         await self._check_cards(variants)
-        found = {_VIRTUALIZATION.get(facts["virtualization"], "kvm") for facts in self._facts.values()}
+        found = {_VIRTUALIZATION.get(facts["virtualization"], "kvm") for facts in self.facts.values()}
         if len(found) > 1:
             raise UserError(
                 f"{self.path}", "hosts of one run must have CPUs of one kind", seen=", ".join(sorted(found)),
@@ -210,10 +163,6 @@ class Hosts:
             await self._playbook(variant, "converge")
         self._current, self._unsure = variant, None
         return Entered(revert=0.0, converge=time.monotonic() - started)
-
-    async def cpu_seconds(self) -> dict[str, float]:
-        """Their hypervisor, where they have one, is not ours to ask."""
-        return {}
 
     async def _reset(self) -> None:
         """Take away the overlay that is there, whole or in part; none is no error."""

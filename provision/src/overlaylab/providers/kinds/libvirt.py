@@ -12,12 +12,15 @@ from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import node_image
 from overlaylab.image.vagrant import pool, pool_path
-from overlaylab.machine import ready
+from overlaylab.machine import ready, services
 from overlaylab.providers import Say, named, virsh
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import load_inventory
+
+CAPABILITIES = Capabilities("libvirt", snapshots=True, needs=ready.MACHINES, fallback=True)
 
 MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
 """As the Vagrantfile has it."""
@@ -52,10 +55,18 @@ async def remove_forgotten(cluster: str) -> None:
         (inventory.parent / name).unlink(missing_ok=True)
 
 
+async def remove_pool() -> None:
+    """Remove the storage pool of this cache folder."""
+    if services.is_installed() and pool_path().exists():
+        services.ensure_running()
+        await virsh.remove_pool(pool())
+        shutil.rmtree(pool_path(), ignore_errors=True)
+
+
 class Libvirt(SnapshotVMs):
     """A cluster of libvirt VMs. See `overlaylab.providers.Provider` for the verbs."""
 
-    name = "libvirt"
+    capabilities = CAPABILITIES
     OFF = frozenset({"shut off"})
 
     def __init__(
@@ -153,3 +164,9 @@ class Libvirt(SnapshotVMs):
         await self.vagrant("destroy", "-f")
         # What Vagrant no longer knows of, after a folder was deleted by hand, say.
         await remove_domains(self.machines, self.networks)
+
+    async def attach(self) -> None:
+        await virsh.start_networks(self.networks)
+
+
+PROVIDER = named.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)

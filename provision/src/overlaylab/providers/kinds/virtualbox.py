@@ -15,8 +15,18 @@ from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import virtualbox_box
 from overlaylab.providers import Say, named, vboxmanage
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
+
+CAPABILITIES = Capabilities(
+    "virtualbox",
+    # Since 6.1 VirtualBox always uses the CPU's own virtualisation, which is what `kvm` says of a result
+    # (so for SSH hosts, providers/host_state.py); the provider in the result tells the two apart.
+    accelerator="kvm",
+    snapshots=True,
+    product=("VirtualBox", "VBoxManage"),
+)
 
 
 def _made_here(cluster: str) -> dict[str, str]:
@@ -37,7 +47,7 @@ async def remove_forgotten(cluster: str) -> None:
 class VirtualBox(SnapshotVMs):
     """A cluster of VirtualBox VMs. See `overlaylab.providers.Provider` for the verbs."""
 
-    name = "virtualbox"
+    capabilities = CAPABILITIES
     OFF = vboxmanage.OFF
     networks: tuple[str, ...] = ()
     """None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports."""
@@ -57,8 +67,6 @@ class VirtualBox(SnapshotVMs):
             system=system,
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
-            # Since 6.1 VirtualBox always uses the CPU's own virtualisation, which is what `kvm` says of a result
-            # (so for SSH hosts, providers/hosts.py); the provider in the result tells the two apart.
             accelerator="kvm",
             folder=named.folder(self.name, spec.name),
             box=virtualbox_box.box_name(system),
@@ -122,3 +130,6 @@ class VirtualBox(SnapshotVMs):
         for uuid in made:
             if uuid in left:
                 await vboxmanage.remove(uuid)
+
+
+PROVIDER = named.Kind(CAPABILITIES, VirtualBox, remove_forgotten)

@@ -22,14 +22,24 @@ from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
 from overlaylab.image import lxc_box, node_image
 from overlaylab.image.vagrant import Vagrant, read_json
-from overlaylab.machine import ready, ssh_keys
+from overlaylab.machine import packages, ready, ssh_keys
 from overlaylab.nodes.ssh import Node
-from overlaylab.providers import Entered, Say, lxc_config, lxc_host
+from overlaylab.providers import Entered, Say, lxc_config, lxc_host, named
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.lxc_cpu import LxcCpu
 from overlaylab.providers.noted import NotedNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, InventoryNode, write_inventory
+
+CAPABILITIES = Capabilities(
+    "lxc",
+    accelerator="shared-kernel",
+    shares_kernel=True,
+    limits_at_creation=True,
+    needs=ready.Needs(groups=(packages.CONTAINERS,)),
+    before_emulation=True,
+)
 
 PATIENCE = 20.0
 """Seconds that a node has to come back clean by itself before it is killed and started from outside."""
@@ -77,9 +87,8 @@ class Lxc(NotedNodes):
     vcpus: in place of the cluster file's; quota: share of their time that a node may use, in (0, 1].
     """
 
-    name = "lxc"
+    capabilities = CAPABILITIES
     accelerator = "shared-kernel"
-    snapshots = False
 
     def __init__(
         self,
@@ -386,3 +395,6 @@ async def _listens(address: str, port: int) -> bool:
         return False
     writer.close()
     return True
+
+
+PROVIDER = named.Kind(CAPABILITIES, Lxc, remove_forgotten)
