@@ -17,6 +17,7 @@ from overlaylab.core.errors import NodeError
 from overlaylab.core.lock import cluster_lock
 from overlaylab.providers import hosts
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -227,7 +228,7 @@ def test_the_machine_is_made_ready_before_daemons_are_built(
 ) -> None:
     """As the first command on a bare machine: the compiler comes with its packages."""
     steps: list[str] = []
-    asked = experiment.request("weave", blocks=1)
+    asked = experiment.request("weave", Options(blocks=1))
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
     monkeypatch.setattr(measure.ready, "ensure", lambda provider: steps.append(f"packages for {provider}"))
     monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
