@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 
 import click
 from ruamel.yaml import YAML
@@ -33,6 +34,7 @@ LISTED = re.compile(r"\s*\([A-Z_, ]+\)$")
 """The variables in a description; here they are listed below it."""
 
 
+@cache
 def definitions() -> dict[str, JSON]:
     """Every task, also an internal one, as its file has it."""
     found: dict[str, JSON] = {}
@@ -54,8 +56,8 @@ def text(name: str, cli: click.Group, width: int | None = None) -> str:
             task, given = known[call["task"]], given | set(call["vars"])
     given |= {one for one, value in task.get("vars", {}).items() if f".{one}" not in str(value)}
     words = " ".join(_texts([task.get(key) for key in ("requires", "cmds", "env")]))
-    command = _command(words, cli) if len(task.get("cmds", ())) == 1 else None
-    parameters = {variables.name(one): one for one in command.params} if command else {}
+    runs = command(task, cli)
+    parameters = {variables.name(one): one for one in runs.params} if runs else {}
     required = [
         one if isinstance(one, str) else one["name"] for one in task.get("requires", {}).get("vars", ())
     ]
@@ -70,7 +72,7 @@ def text(name: str, cli: click.Group, width: int | None = None) -> str:
     if "CLI_ARGS" in words:
         usage.append(_after(one for key, one in parameters.items() if key not in (*used, *given)))
     out.write_usage(f"./task {name}", " ".join(usage))
-    for paragraph in (said, *((command.help or "").split("\n\n")[1:] if command else ())):
+    for paragraph in (said, *((runs.help or "").split("\n\n")[1:] if runs else ())):
         out.write_paragraph()
         out.write_text(" ".join(paragraph.split()))
     rows = [(typed[one], _meaning(name, one, parameters.get(one), words)) for one in used]
@@ -96,9 +98,10 @@ def _texts(part: object) -> Iterator[str]:
         yield part
 
 
-def _command(words: str, cli: click.Group) -> click.Command | None:
-    """The lab's own command that a task runs; None where it runs another program."""
-    called = COMMAND.search(words.replace("shellQuote ", ""))
+def command(task: JSON, cli: click.Group) -> click.Command | None:
+    """The lab's own command that a task runs; None where it runs several, or another program."""
+    calls = task.get("cmds", ())
+    called = COMMAND.search(str(calls[0]).replace("shellQuote ", "")) if len(calls) == 1 else None
     found: click.Command | None = None
     for word in called[1].split() if called else ():
         group = cli if found is None else found
@@ -130,10 +133,21 @@ def _after(arguments: Iterable[click.Parameter]) -> str:
 def _meaning(task: str, name: str, parameter: click.Parameter | None, words: str) -> str:
     known = ARGUMENTS.get(f"{task} {name}") or ARGUMENTS.get(name, "")
     told = getattr(parameter, "help", None) or known
-    default = re.search(DEFAULT.format(name=name), words)
+    default = _default(name, parameter, words)
     if default and "default" not in told:
-        return f"{told.rstrip('.')} (default: {default[1]}).".lstrip()
+        return f"{told.rstrip('.')} (default: {default}).".lstrip()
     return told
+
+
+def _default(name: str, parameter: click.Parameter | None, words: str) -> str:
+    """The command's own default; of another program, what its task hands on."""
+    usual = parameter.default if isinstance(parameter, click.Option) else None
+    if isinstance(usual, int | float) and not isinstance(usual, bool):
+        return f"{usual:g}"
+    if isinstance(usual, str):
+        return usual
+    found = re.search(DEFAULT.format(name=name), words)
+    return found[1] if found else ""
 
 
 def _example(name: str) -> str | None:
