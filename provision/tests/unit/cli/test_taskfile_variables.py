@@ -57,7 +57,7 @@ def with_variables(text: str) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_task_hands_on_what_its_command_reads(path: Path, golden) -> None:
+def test_what_a_task_hands_on_is_written_from_options(path: Path, golden) -> None:
     golden(path, with_variables(path.read_text(encoding="utf-8")))
 
 

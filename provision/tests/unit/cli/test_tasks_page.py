@@ -37,7 +37,7 @@ def with_block(page: str, name: str, table: str) -> str:
     return f"{before}{begin}{table}{end}{rest.partition(end)[2]}"
 
 
-def test_the_page_has_every_variable(golden) -> None:
+def test_the_page_is_written_from_options(golden) -> None:
     page = PAGE.read_text(encoding="utf-8")
     golden(PAGE, with_block(with_block(page, "options", options()), "variables", others()))
 
