@@ -1,13 +1,17 @@
 """One declaration for each option: command line, stored run and printed words all come from it and lead back to it."""
 
 import json
+import re
 import shlex
+from pathlib import Path
 
 import pytest
 
 from overlaylab.cli import main
 from overlaylab.cli.commands import measure
 from overlaylab.core.errors import UserError
+from overlaylab.core.paths import ROOT
+from overlaylab.run import options as options_module
 from overlaylab.run.design import PERCENT
 from overlaylab.run.options import Options, declared, read
 
@@ -73,6 +77,12 @@ def test_it_may_be_written_as_an_option_too(name) -> None:
 def test_what_is_stored_is_read_again(name) -> None:
     options = Options(**{name: unusual(name)})
     assert read(json.loads(json.dumps(options.stored()))) == options
+
+
+def test_the_page_shows_a_field_as_it_is() -> None:
+    page = (ROOT / "docs" / "adding-an-option.md").read_text(encoding="utf-8")
+    (shown,) = re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)
+    assert shown in Path(options_module.__file__).read_text(encoding="utf-8")
 
 
 def test_keys_of_stored_runs_stay() -> None:
