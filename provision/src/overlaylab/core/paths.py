@@ -40,7 +40,6 @@ CACHE = Place(
     "`/var/tmp/overlaylab-$USER`",
     "the cache folder; outside a home that others cannot search",
 )
-PLACES = (DATABASE, CACHE)
 
 
 def cache() -> Path:

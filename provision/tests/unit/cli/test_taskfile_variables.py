@@ -1,6 +1,7 @@
 """What is typed reaches the command: the variables that a task hands on are written from the options of its command."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import click
@@ -12,15 +13,16 @@ from overlaylab.core.paths import ROOT
 FILES = [*sorted(ROOT.glob("*/Taskfile*.y*ml")), ROOT / "Taskfile.yml"]
 TASK = re.compile(r"^  ([a-z][a-z:-]*):\n((?:    .*\n|\n(?=    ))*)", re.MULTILINE)
 ENV = re.compile(r"^    env:(?: \{.*\}\n|\n(?:      .*\n)*)", re.MULTILINE)
-BEHIND_DASHES = {
+WITHOUT = {
     "doctor": {"JSON"},
     "setup": {"TESTS", "CONTAINERS"},
     "viewer:as-user": {"BROWSER", "SCREEN", "SCREENS"},
     "bench:front-door": {"CALLS"},
 }
-"""Options for whoever calls the command itself: no variable is told of them."""
+"""Options that no variable carries: typed behind the dashes, or by other tasks alone."""
 
 
+@cache
 def commands() -> dict[str, click.Command]:
     """Of every task that runs one command of the lab, an internal one too."""
     found = {name: task_help.command(task, main.cli) for name, task in task_help.definitions().items()}
@@ -33,7 +35,7 @@ def handed_on(name: str) -> list[str]:
     return [
         one.envvar
         for one in commands()[name].params
-        if isinstance(one.envvar, str) and f".{one.envvar}" not in words
+        if isinstance(one.envvar, str) and not re.search(rf"\.{one.envvar}\b", words)
     ]
 
 
@@ -75,7 +77,7 @@ def test_every_option_has_a_variable(name) -> None:
     words = str([task["cmds"], task.get("env"), task.get("vars")])
     options = {variables.name(one) for one in commands()[name].params if isinstance(one, click.Option)}
     lost = {one for one in options if not re.search(rf"\.{one}\b", words)}
-    assert lost == BEHIND_DASHES.get(name, set())
+    assert lost == WITHOUT.get(name, set())
 
 
 @pytest.mark.parametrize("name", commands())

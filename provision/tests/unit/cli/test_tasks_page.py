@@ -3,7 +3,8 @@
 import re
 
 from overlaylab.cli import main, task_help
-from overlaylab.core.paths import CACHE, PLACES, ROOT
+from overlaylab.core import paths
+from overlaylab.core.paths import CACHE, ROOT
 from overlaylab.run.options import declared
 
 PAGE = ROOT / "docs" / "tasks.md"
@@ -11,7 +12,11 @@ PAGE = ROOT / "docs" / "tasks.md"
 
 def options() -> str:
     rows = [(one.variable, one.about.default, one.about.meaning) for one in declared().values()]
-    rows += [(one.variable, one.default, one.meaning) for one in PLACES]
+    rows += [
+        (one.variable, one.default, one.meaning)
+        for one in vars(paths).values()
+        if isinstance(one, paths.Place)
+    ]
     return "| variable | default | meaning |\n|---|---|---|\n" + "".join(
         f"| `{variable}` | {default} | {meaning} |\n" for variable, default, meaning in rows
     )
