@@ -16,6 +16,7 @@ from overlaylab.core import paths
 from overlaylab.core.errors import NodeError
 from overlaylab.core.lock import cluster_lock
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -234,7 +235,7 @@ def test_the_machine_is_made_ready_before_daemons_are_built(
 ) -> None:
     """As the first command on a bare machine: the compiler comes with its packages."""
     steps: list[str] = []
-    asked = experiment.request("weave", blocks=1)
+    asked = experiment.request("weave", Options(blocks=1))
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
     monkeypatch.setattr(
         measure.named, "make_ready", lambda provider: steps.append(f"packages for {provider}")

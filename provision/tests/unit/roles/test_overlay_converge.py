@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -176,7 +175,7 @@ modes:
 
 
 @pytest.fixture
-def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the roles with one more: meta/overlay.yml and the four scripts."""
     provision = copy_provision(tmp_path / "provision")
     role = provision / "roles" / "overlay_trial_link"
@@ -188,9 +187,7 @@ def trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(overlays, "PROVISION", provision)
     monkeypatch.setattr(overlays, "ROLES", provision / "roles")
     monkeypatch.setattr(overlays, "FOLDERS", [provision / "roles"])
-    overlays.load.cache_clear()
-    yield provision
-    overlays.load.cache_clear()
+    return provision
 
 
 def test_a_new_overlay_is_its_page_of_facts_and_its_scripts(trial: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from overlaylab.bench import accuracy_table, profile_bench
 from overlaylab.bench.profile_bench import SUITE, ProfileBench
 from overlaylab.bench.profile_bench_plan import KINDS, Step, plan
 from overlaylab.cli.commands.measure import interruptible, provider_for
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import NodeError, UserError
@@ -21,6 +22,7 @@ from overlaylab.core.progress import PlainConsole, output, readable, say
 from overlaylab.providers import Provider, choice, named
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.shaping.shaper import Shaper
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.profile import Profile, load_profile
@@ -31,7 +33,11 @@ NodesOf = tuple[str, str, tuple[float, float]]
 
 
 @click.command("profiles")
-@click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
+@run_options(
+    profiles=Own("Only these tiers, comma-separated (default: all)."),
+    provider=Own("What the nodes are (default: what fits this machine)."),
+    dry_run=Own("List what would be checked; start nothing."),
+)
 @click.option(
     "--clusters",
     "names",
@@ -43,20 +49,18 @@ NodesOf = tuple[str, str, tuple[float, float]]
 @click.option(
     "--kinds", envvar="KINDS", help=f"Only these kinds of checks, comma-separated: {', '.join(KINDS)}."
 )
-@click.option("--provider", envvar="PROVIDER", help="What the nodes are (default: what fits this machine).")
-@click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="List what would be checked; start nothing.")
-def command(profiles: str | None, names: str, kinds: str | None, provider: str | None, dry_run: bool) -> None:
+def command(names: str, kinds: str | None, typed: Options) -> None:
     """What each profile does against what it says: goodput, RTT, loss, bursts, jitter, on an idle machine.
 
     On pair each capped tier is checked at 1500 and at 9001 bytes of MTU, the two-rate ones with a scaled bucket, and
     azure-a1 with loss and jitter. Exit code 1 where a check failed.
     """
-    tiers = [load_profile(name) for name in chosen(profiles, names_in(paths.PROFILES), "PROFILES")]
+    tiers = [load_profile(name) for name in chosen(typed.profiles, names_in(paths.PROFILES), "PROFILES")]
     where = chosen(names, names_in(paths.CLUSTERS), "CLUSTERS")
-    lab = Lab(tiers, where, provider)
+    lab = Lab(tiers, where, typed.provider)
     wanted = chosen(kinds, tuple(KINDS), "KINDS", "must be kinds of checks")
     steps = plan(sorted(tiers, key=lab.order), where, wanted)
-    if dry_run:
+    if typed.dry_run:
         _list(steps, lab)
         return
     with Store.open(paths.database()) as store:
@@ -121,7 +125,9 @@ class Lab:
             for cluster in where
             for tier in tiers
             for request in [
-                experiment.request(HOST, cluster=cluster, provider=provider, profile_name=tier.name, seed=0)
+                experiment.request(
+                    HOST, Options(cluster=cluster, provider=provider, profile=tier.name, seed=0)
+                )
             ]
         }
         for name in where:

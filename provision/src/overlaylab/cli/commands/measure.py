@@ -6,10 +6,11 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
 import click
 
+from overlaylab.cli.options import run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import PlannedTrial, RunRecord
@@ -21,7 +22,7 @@ from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import blocks_told
 from overlaylab.results import tiers
 from overlaylab.run import experiment
-from overlaylab.run.design import PERCENT
+from overlaylab.run.options import Options
 from overlaylab.run.plan import cells, is_fresh, pairs
 from overlaylab.run.runner import Clock, Runner, RunStopped
 from overlaylab.specs import overlays
@@ -33,59 +34,27 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 
 @click.command()
 @click.argument("overlay")
-@click.option("--modes", envvar="MODES", help="Modes, comma-separated; default: the overlay's own choice.")
-@click.option("--overlays", "only", envvar="OVERLAYS", help="With `all`: these overlays, comma-separated.")
-@click.option(
-    "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
-)
-@click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
-@click.option(
-    "--profiles", envvar="PROFILES", help="Several tiers, comma-separated: a run each, and a table of all."
-)
-@click.option("--cluster", envvar="CLUSTER", help="Cluster of VMs (default: the suite's, else pair).")
-@click.option(
-    "--provider",
-    envvar="PROVIDER",
-    help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: what fits here.",
-)
-@click.option("--inventory", envvar="INVENTORY", help="Measure on these SSH hosts instead of VMs.")
-@click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
-@click.option("--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's).")
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
-)
-@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
-@click.option("--fresh", envvar="FRESH", type=int,
-              help="Boot the nodes for every so many-th block, 0 for none (default: the suite's).")  # fmt: skip
-@click.option("--margin", envvar="MARGIN", type=PERCENT,
-              help="What counts as the same, such as 2% (the default); settled before the run.")  # fmt: skip
-@click.option("--precision", envvar="PRECISION", type=PERCENT,
-              help="Measure until every ratio is known to ± this much, such as 2%, or BLOCKS are done.")  # fmt: skip
-@click.option(
-    "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
-)
-def command(
-    overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed: Unpack[tiers.Typed]
-) -> None:
+@run_options()
+def command(overlay: str, typed: Options) -> None:
     """Measure OVERLAY in its modes against the host network of the same nodes; `all`: every one in every mode.
 
     Every block holds the host and every mode once, in random order. The table shows the ratio to the
     host of the same block, so that drift of the machine does not look like a difference.
     """
-    if profiles:
-        if profile:
+    if typed.profiles:
+        if typed.profile:
             raise UserError(
                 "PROFILES", "cannot be combined with PROFILE: it names all tiers",
-                seen=f"PROFILES={profiles} and PROFILE={profile}", fix="Leave one of the two out",
+                seen=f"PROFILES={typed.profiles} and PROFILE={typed.profile}", fix="Leave one of the two out",
             )  # fmt: skip
-        group = tiers.requests(profiles, overlay, **typed)
-        if dry_run:
+        group = tiers.requests(typed.profiles, overlay, typed)
+        if typed.dry_run:
             print_plan(*group)
         else:
             carry_out_group([(asked, None) for asked in group])
         return
-    asked = experiment.request(overlay, profile_name=profile, **typed)
-    if dry_run:
+    asked = experiment.request(overlay, typed)
+    if typed.dry_run:
         print_plan(asked)
         return
     carry_out(asked)

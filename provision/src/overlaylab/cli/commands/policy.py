@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TypedDict, Unpack
 
 import click
 
 from overlaylab.cli.commands.measure import RESUME, begin, interruptible, provider_for
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, Variant
@@ -17,56 +17,34 @@ from overlaylab.live import policy_lab
 from overlaylab.providers import Provider
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.run.runner import Runner, RunStopped
 from overlaylab.store.store import Store
 
 
-class Typed(TypedDict):
-    """What goes on to `experiment.request` as it was typed."""
-
-    cluster: str
-    provider: str | None
-    inventory: str | None
-    blocks: int | None
-    scale: float
-    seed: int | None
-
-
 @click.command()
 @click.argument("overlay")
-@click.option(
-    "--modes", envvar="MODES", help="Modes, comma-separated; default: the first of the overlay's own."
-)
+@run_options(
+    "scale", "seed",
+    modes=Own("Modes, comma-separated; default: the first of the overlay's own."),
+    cluster=Own("Cluster of VMs.", "pair"),
+    provider=Own("What the nodes are: libvirt, virtualbox or lxc."),
+    inventory=Own("Try it on these SSH hosts instead of VMs."),
+    profile=Own("Tier to emulate (default none: rules cost CPU, not bytes)."),
+    blocks=Own("Repetitions of the whole (default: the suite's 6)."),
+)  # fmt: skip
 @click.option("--rules", envvar="RULES", type=click.IntRange(1, 10000), default=100, show_default=True,
               help="How many rules a packet has to pass.")  # fmt: skip
-@click.option(
-    "--profile", envvar="PROFILE", help="Tier to emulate (default none: rules cost CPU, not bytes)."
-)
-@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
-@click.option("--provider", envvar="PROVIDER", help="What the nodes are: libvirt, virtualbox or lxc.")
-@click.option("--inventory", envvar="INVENTORY", help="Try it on these SSH hosts instead of VMs.")
-@click.option(
-    "--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's 6)."
-)
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
-)
-@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
-def command(overlay: str, modes: str | None, rules: int, profile: str | None, **typed: Unpack[Typed]) -> None:
+def command(overlay: str, rules: int, typed: Options) -> None:
     """Deny and allow traffic to OVERLAY's endpoint and see that it stops and passes, then measure N rules.
 
     Half of the trials run under no policy, half behind RULES rules that match nothing of their traffic, in blocks
     that hold both. All of it is stored as a run, what was seen of the policy as its evidence.
     """
     policy_lab.check(overlay)
-    asked = experiment.request(
-        overlay,
-        modes=modes or _first_mode(overlay),
-        profile_name=profile or "none",
-        suite=policy_lab.SUITE,
-        **typed,
-    )
-    carry_out(asked, rules)
+    modes, profile = typed.modes or _first_mode(overlay), typed.profile or "none"
+    typed = replace(typed, modes=modes, profile=profile, suite=policy_lab.SUITE)
+    carry_out(experiment.request(overlay, typed), rules)
 
 
 def carry_out(asked: experiment.Request, rules: int, resume: str | None = None) -> None:
