@@ -13,7 +13,6 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from overlaylab.core import lock, paths
@@ -67,18 +66,14 @@ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev
 """
 
 
-def state_folder(cluster: str) -> Path:
-    """Where a cluster's containers are remembered: beside a libvirt cluster of the same name."""
-    return paths.cache() / "clusters" / cluster / "lxc"
-
-
 async def remove_forgotten(cluster: str) -> None:
     """Remove the containers of a cluster whose file is gone, by what was noted when they were made."""
-    state = read_json(state_folder(cluster) / "state.json")
+    noted = named.folder(CAPABILITIES.name, cluster) / "state.json"
+    state = read_json(noted)
     containers = [made["container"] for made in state.get("containers", {}).values()]
     if containers:
         await asyncio.to_thread(lxc_host.remove, containers, lxc_config.underlay_bridge(cluster))
-    (state_folder(cluster) / "state.json").unlink(missing_ok=True)
+    noted.unlink(missing_ok=True)
 
 
 class Lxc(NotedNodes):
@@ -119,7 +114,7 @@ class Lxc(NotedNodes):
         self.key = lxc_config.short_digest(
             json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile, public]), 12
         )
-        self.folder = state_folder(spec.name)
+        self.folder = named.folder(self.name, spec.name)
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]
