@@ -1,37 +1,14 @@
 // Builds the viewer into dist/: `node build.mjs`, and again at each change with `--watch`.
-// The expected schema is taken from db/migrations, its one home: applied here to an empty database, and written down.
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, rmSync, watch, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { build, context } from "esbuild";
+import { FEATURES, generate, SHARED_QUERIES } from "./generate.mts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = join(here, "dist");
-const migrations = join(here, "..", "db", "migrations");
-
-/** What a file of ours holds, at each version: every table, index and view, as SQLite itself keeps them; and the way there. */
-function schema() {
-  const db = new DatabaseSync(":memory:", { defensive: false }); // a migration edits a CHECK in place
-  const versions = readdirSync(migrations)
-    .filter((name) => name.endsWith(".sql"))
-    .sort()
-    .map((name) => {
-      const sql = readFileSync(join(migrations, name), "utf8");
-      db.exec(sql);
-      const parts = (type) =>
-        Object.fromEntries(
-          db
-            .prepare("SELECT name, sql FROM sqlite_master WHERE type = ? AND sql IS NOT NULL ORDER BY rowid")
-            .all(type)
-            .map((part) => [part.name, part.sql]),
-        );
-      return { sql, tables: parts("table"), indexes: parts("index"), views: parts("view") };
-    });
-  return { applicationId: db.prepare("PRAGMA application_id").get().application_id, versions };
-}
 
 /** The commit that this is built from, as whoever calls this knows it; none outside a checkout. */
 function commit() {
@@ -51,7 +28,6 @@ const common = {
   bundle: true,
   sourcemap: "linked",
   logLevel: "warning",
-  loader: { ".sql": "text" },
   define: { __VERSION__: JSON.stringify(version), __BUILD__: JSON.stringify(commit()) },
 };
 // What is shared by the oldest runtime that the viewer runs in (Electron 22) and the newest.
@@ -68,7 +44,7 @@ const targets = [
   { ...node, entryPoints: ["src/database/process.ts"], outfile: "dist/database.cjs" },
   {
     ...common,
-    entryPoints: ["src/renderer/app.tsx"],
+    entryPoints: ["src/renderer/page.tsx"],
     outfile: "dist/renderer.js",
     platform: "browser",
     format: "iife",
@@ -81,8 +57,7 @@ const targets = [
 
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
-mkdirSync(join(here, "src/generated"), { recursive: true });
-writeFileSync(join(here, "src/generated/schema.json"), `${JSON.stringify(schema(), null, 1)}\n`);
+generate();
 const policy = JSON.parse(readFileSync(join(here, "src/contract/policy.json"), "utf8")).directives.join("; ");
 writeFileSync(
   join(out, "index.html"),
@@ -96,6 +71,7 @@ cpSync(join(here, "node_modules/plotly.js-cartesian-dist-min/plotly-cartesian.mi
 writeFileSync(join(out, "demo.sqlite"), gunzipSync(readFileSync(join(here, "demo/demo.sqlite.gz"))));
 
 if (process.argv.includes("--watch")) {
+  for (const folder of [SHARED_QUERIES, FEATURES]) watch(folder, { recursive: true }, generate);
   for (const target of targets) await (await context(target)).watch();
 } else {
   await Promise.all(targets.map((target) => build(target)));

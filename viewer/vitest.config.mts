@@ -1,15 +1,11 @@
 /** Unit tests: pure functions and golden figures. `vitest run -u` writes golden files anew: read their difference. */
-import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
+import { generate } from "./generate.mts";
+
+// What was built last may be of other questions.
+generate();
 
 export default defineConfig({
-  plugins: [
-    {
-      name: "sql-as-text",
-      enforce: "pre",
-      load: (id) => (id.endsWith(".sql") ? `export default ${JSON.stringify(readFileSync(id, "utf8"))}` : null),
-    },
-  ],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
-  test: { include: ["test/unit/**/*.test.ts", "test/unit/**/*.test.tsx"], environment: "node" },
+  test: { include: ["src/**/test/*.test.ts", "test/unit/*.test.ts"], environment: "node" },
 });

@@ -1,8 +1,3 @@
 /** Set by build.mjs. */
 declare const __VERSION__: string;
 declare const __BUILD__: string;
-
-declare module "*.sql" {
-  const text: string;
-  export default text;
-}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,9 +14,10 @@ import bare_caches
 from bare_space import USER, Space
 
 TURNS = 5
-"""Of so many commits, one is walked without anything that earlier runs fetched or built, another with systemd too."""
-COLD_TURN, SYSTEMD_TURN = 0, 2
-COLD, WARM, SYSTEMD = "cold", "warm", "systemd"
+"""Of so many commits, one is walked without anything that earlier runs fetched or built, others in another way too."""
+COLD, WARM, SYSTEMD, OFFLINE = "cold", "warm", "systemd", "offline"
+WALKS: Mapping[int, tuple[str, ...]] = {0: (COLD,), 2: (SYSTEMD, WARM), 4: (OFFLINE, WARM)}
+"""{turn: the walks that are made one after the other}; any other turn: warm alone."""
 
 _ROOT_TESTS = (
     "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
@@ -112,6 +114,18 @@ SYSTEMD_STEPS = (
     ("systemctl is-active libvirtd", "as before"),
 )
 
+BUNDLE = "overlaylab-bundle.tar"
+"""Beside the checkout, in the home of who makes it."""
+MAKING = (
+    (f"./task bundle:make OUT=../{BUNDLE} FOR=debian-12 OVERLAYS=weave", "one file with all of it"),
+    (f"./task bundle:verify FILE=../{BUNDLE}", "and it is what its sums say"),
+)
+OFFLINE_STEPS = (
+    ("./task lab:weave BLOCKS=1 || ./task lab:resume", "a table, from the bundle alone"),
+    ("./task viewer:screenshots", "the viewer that the bundle brought, and its demo"),
+    ("./task --yes lab:destroy", "what was made is removed"),
+)
+
 
 def turn(checkout: Path) -> int:
     """Counts up with every commit, below TURNS."""
@@ -121,9 +135,7 @@ def turn(checkout: Path) -> int:
 
 def chosen(asked: str | None, turn: int) -> tuple[str, ...]:
     """The walks to make, one after the other: what was asked for and nothing else, or what this turn takes."""
-    if asked:
-        return (asked,)
-    return (SYSTEMD, WARM) if turn == SYSTEMD_TURN else (COLD if turn == COLD_TURN else WARM,)
+    return (asked,) if asked else WALKS.get(turn, (WARM,))
 
 
 def walk(there: Space, *, cold: bool) -> int:
@@ -150,6 +162,26 @@ def walk(there: Space, *, cold: bool) -> int:
 def walk_systemd(there: Space) -> int:
     """What is done otherwise where systemd is the first process; 0 where it succeeded."""
     return 0 if all(_typed(there, command, what) for command, what in SYSTEMD_STEPS) else 1
+
+
+def make_bundle(there: Space) -> bool:
+    """Have BUNDLE made in the user's home; whether it is there, and whole."""
+    return all(_typed(there, command, what) for command, what in MAKING)
+
+
+def walk_offline(there: Space) -> int:
+    """A bundle's way to a table and a picture; 0 where it succeeded and nothing looked for the network."""
+    before = there.without_route()
+    done = all(_typed(there, command, what) for command, what in OFFLINE_STEPS)
+    return refused(before, there.without_route()) or int(not done)
+
+
+def refused(before: Mapping[str, int], after: Mapping[str, int]) -> int:
+    """Print what found no route in between; 1 where that is anything, as nothing may look for the network."""
+    rose = {name: count - before[name] for name, count in after.items()}
+    counted = ", ".join(f"{name} {count}" for name, count in rose.items())
+    print(f"bare root: refused for want of a route: {counted}", file=sys.stderr, flush=True)
+    return int(any(rose.values()))
 
 
 def _typed(there: Space, command: str, what: str) -> bool:

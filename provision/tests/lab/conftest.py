@@ -131,8 +131,7 @@ class Cluster:
 
     def __init__(self, provider: str) -> None:
         # Containers have their vCPUs for life: those that `lab:host` gives them under TIER.
-        limits = {"vcpus": load_profile(TIER).vcpus} if provider == "lxc" else {}
-        self.provider = named.make(provider, "pair", print, underlay_mtu=1500, **limits)
+        self.provider = named.make(provider, "pair", print, underlay_mtu=1500, vcpus=load_profile(TIER).vcpus)
         self.inventory = self.provider.folder / "inventory.yml"
 
     def do(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:
@@ -153,7 +152,7 @@ class Cluster:
 
         async def work(provider: Any) -> None:
             await provider.prepare([], print)
-            if provider.snapshots:
+            if provider.capabilities.snapshots:
                 await provider.revert(provider.clean_snapshot())
             else:
                 await provider.clean()

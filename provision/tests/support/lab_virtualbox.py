@@ -10,7 +10,7 @@ import pytest
 from lab_builders import inventory
 
 from overlaylab.providers import vboxmanage
-from overlaylab.providers.virtualbox import VirtualBox
+from overlaylab.providers.kinds.virtualbox import VirtualBox
 
 NODES = ("overlaylab-pair-node1", "overlaylab-pair-node2")
 

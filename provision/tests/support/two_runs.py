@@ -1,6 +1,6 @@
 """What overlaylab says of two runs, for the viewer, which computes it anew because its runs may be of two files.
 
-viewer/test/unit/golden/two-runs.json is written by `pytest --update-golden`; a test here and one there hold both to it.
+The viewer's golden/two-runs.json is written by `pytest --update-golden`; a test here and one there hold both to it.
 The runs are invented, and read from their databases by the viewer's own questions.
 """
 
@@ -27,8 +27,9 @@ from overlaylab.stats.inference import ALPHA
 from overlaylab.stats.samples import Known, shift
 from overlaylab.store.store import Store
 
-GOLDEN = ROOT / "viewer" / "test" / "unit" / "golden" / "two-runs.json"
-QUERIES = ROOT / "viewer" / "src" / "database" / "queries"
+FEATURE = ROOT / "viewer/src/renderer/features/runs"
+GOLDEN = FEATURE / "test/golden/two-runs.json"
+QUERIES = FEATURE / "queries"
 HOST, FASTDP, SLEEVE = maker.HOST, maker.FASTDP, maker.SLEEVE
 Values = dict[Any, Sequence[float | None]]
 

@@ -104,10 +104,11 @@ def test_of_a_home_and_of_tmp_and_run_only_what_is_listed_may_stay() -> None:
 @pytest.mark.parametrize(
     ("asked", "walks"),
     [
-        (None, [("cold",), ("warm",), ("systemd", "warm"), ("warm",), ("warm",)]),
+        (None, [("cold",), ("warm",), ("systemd", "warm"), ("warm",), ("offline", "warm")]),
         ("cold", [("cold",)] * 5),
         ("warm", [("warm",)] * 5),
         ("systemd", [("systemd",)] * 5),
+        ("offline", [("offline",)] * 5),
     ],
 )
 def test_what_is_asked_for_is_walked_alone_and_else_commits_take_turns(

@@ -139,20 +139,6 @@ def test_folder_map_names_what_is_there() -> None:
             assert (ROOT / name).exists(), name
 
 
-def test_variables_are_those_of_the_commands() -> None:
-    """Every variable in the table is read somewhere, and measuring reads no other."""
-    table = TASKS.partition("Variables, on the command line")[2].partition("\nA mistake in")[0]
-    named = set(re.findall(r"^\| `([A-Z_]+)` \|", table, flags=re.MULTILINE))
-    read = {
-        name
-        for path in SOURCE.rglob("*.py")
-        for name in re.findall(r'(?:envvar=|environ\.get\()"([A-Z_]+)"', path.read_text(encoding="utf-8"))
-    }
-    assert named - read == set()
-    measure = (SOURCE / "cli" / "commands" / "measure.py").read_text(encoding="utf-8")
-    assert set(re.findall(r'envvar="([A-Z_]+)"', measure)) - named == set()
-
-
 def test_example_inventory_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (ROOT / "docs" / "ssh-hosts.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-import type { Answer } from "./answers";
+import type { Answer, Problem } from "./answers";
 import type { OpenFile, RecentFile } from "./files";
 import type { Parameters, QueryName, Row } from "./queries";
 import type { Settings } from "./settings";
@@ -49,7 +49,7 @@ export interface Events {
   "file:opened": OpenFile;
   /** Somebody wrote to the file; or it went away. */
   "file:changed": OpenFile;
-  "file:failed": { path: string; problem: import("./answers").Problem };
+  "file:failed": { path: string; problem: Problem };
   /** A menu item that the renderer carries out. */
   command: Command;
 }

@@ -6,6 +6,14 @@ export interface VariantColumns {
   encrypted: number;
 }
 
+/** Between which endpoints, and which way the data went. */
+export interface Ends {
+  placement: "remote" | "local";
+  client_node: string;
+  server_node: string;
+  direction: "client-to-server" | "server-to-client";
+}
+
 /** Of the view `comparison`: a variant's ratio to the host, and what is claimed of it. */
 export interface RatioColumns {
   ratio_blocks: number;
@@ -31,4 +39,8 @@ export interface CheckColumns {
   unit: string;
   verdict: "pass" | "fail" | "not-applicable";
   reason: string | null;
+}
+
+export interface CheckRow extends CheckColumns {
+  recorded_at: string;
 }

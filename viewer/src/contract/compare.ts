@@ -87,10 +87,12 @@ export interface GridCellRow extends VariantColumns, RatioColumns {
 
 type Keyed = { [Name in keyof TableKey]: string };
 
-export interface CompareQueries {
-  compare_tables: { parameters: { run: string }; row: TableRow };
-  compare_rows: { parameters: { run: string } & Keyed; row: ComparisonRow };
-  compare_dots: { parameters: { run: string } & Keyed; row: DotRow };
-  grid_tables: { parameters: Record<string, never>; row: GridTableRow };
-  grid_cells: { parameters: Keyed; row: GridCellRow };
+declare module "./queries" {
+  interface Queries {
+    compare_tables: { parameters: { run: string }; row: TableRow };
+    compare_rows: { parameters: { run: string } & Keyed; row: ComparisonRow };
+    compare_dots: { parameters: { run: string } & Keyed; row: DotRow };
+    grid_tables: { parameters: Record<string, never>; row: GridTableRow };
+    grid_cells: { parameters: Keyed; row: GridCellRow };
+  }
 }

@@ -1,5 +1,4 @@
-import type { VariantColumns } from "./columns";
-import type { CheckRow } from "./overview";
+import type { CheckRow, VariantColumns } from "./columns";
 
 type Status = "planned" | "running" | "ok" | "failed" | "void";
 
@@ -79,19 +78,28 @@ export interface CellRow {
   status: Status;
 }
 
-export interface EvidenceQueries {
-  trials: {
-    parameters: { run: string; status: string | null; variant: string | null; benchmark: string | null };
-    row: TrialRow;
-  };
-  trial: { parameters: { trial: number }; row: TrialFacts };
-  trial_output: { parameters: { trial: number; output: OutputName; from: number; most: number }; row: OutputRow };
-  trial_evidence: { parameters: { trial: number }; row: EvidenceRow };
-  trial_samples: { parameters: { trial: number }; row: TrialSampleRow };
-  trial_checks: { parameters: { trial: number }; row: CheckRow };
-  trial_cell: { parameters: { trial: number }; row: CellRow };
-  trial_kinds: {
-    parameters: { run: string };
-    row: { status: Status; overlay: string; mode: string | null; encrypted: number; benchmark: string; trials: number };
-  };
+declare module "./queries" {
+  interface Queries {
+    trials: {
+      parameters: { run: string; status: string | null; variant: string | null; benchmark: string | null };
+      row: TrialRow;
+    };
+    trial: { parameters: { trial: number }; row: TrialFacts };
+    trial_output: { parameters: { trial: number; output: OutputName; from: number; most: number }; row: OutputRow };
+    trial_evidence: { parameters: { trial: number }; row: EvidenceRow };
+    trial_samples: { parameters: { trial: number }; row: TrialSampleRow };
+    trial_checks: { parameters: { trial: number }; row: CheckRow };
+    trial_cell: { parameters: { trial: number }; row: CellRow };
+    trial_kinds: {
+      parameters: { run: string };
+      row: {
+        status: Status;
+        overlay: string;
+        mode: string | null;
+        encrypted: number;
+        benchmark: string;
+        trials: number;
+      };
+    };
+  }
 }

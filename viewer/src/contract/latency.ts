@@ -1,10 +1,10 @@
-import type { Ends, Variant } from "./load";
+import type { Ends, VariantColumns } from "./columns";
 import type { LatencyMetric } from "./metrics";
 
 export type { LatencyMetric };
 
 /** A trial that measured latency; one row for each of its latency metrics. A failed or void one has one row without any. */
-export interface LatencyTrial extends Variant, Ends {
+export interface LatencyTrial extends VariantColumns, Ends {
   trial_id: number;
   block: number;
   repetition: number;
@@ -45,9 +45,11 @@ export interface LatencyBin {
   n: number;
 }
 
-export interface LatencyQueries {
-  latency_trials: { parameters: { run: string }; row: LatencyTrial };
-  latency_quantiles: { parameters: { run: string }; row: LatencyQuantile };
-  latency_bins: { parameters: { run: string; tool: string }; row: LatencyBin };
-  latency_runs: { parameters: Record<string, never>; row: { run_id: string } };
+declare module "./queries" {
+  interface Queries {
+    latency_trials: { parameters: { run: string }; row: LatencyTrial };
+    latency_quantiles: { parameters: { run: string }; row: LatencyQuantile };
+    latency_bins: { parameters: { run: string; tool: string }; row: LatencyBin };
+    latency_runs: { parameters: Record<string, never>; row: { run_id: string } };
+  }
 }

@@ -1,18 +1,7 @@
-import type { VariantColumns } from "./columns";
-
-/** Columns that tell variants apart, in every row that has one. */
-export type Variant = VariantColumns;
-
-/** Between which endpoints, and which way the data went. */
-export interface Ends {
-  placement: "remote" | "local";
-  client_node: string;
-  server_node: string;
-  direction: "client-to-server" | "server-to-client";
-}
+import type { Ends, VariantColumns } from "./columns";
 
 /** A trial that sent UDP at a rate that was asked for. A failed or void one has no values. */
-export interface LoadTrial extends Variant, Ends {
+export interface LoadTrial extends VariantColumns, Ends {
   trial_id: number;
   block: number;
   repetition: number;
@@ -33,7 +22,7 @@ export interface LoadTrial extends Variant, Ends {
 }
 
 /** What `comparison` says of such a benchmark. */
-export interface LoadMedian extends Variant, Ends {
+export interface LoadMedian extends VariantColumns, Ends {
   benchmark: string;
   metric: "offered" | "goodput" | "loss" | "jitter";
   provisional: number;
@@ -48,9 +37,11 @@ export interface LoadMedian extends Variant, Ends {
   verdict_words: string | null;
 }
 
-export interface LoadQueries {
-  load_trials: { parameters: { run: string }; row: LoadTrial };
-  load_medians: { parameters: { run: string }; row: LoadMedian };
-  /** Runs that hold such trials, newest first. */
-  load_runs: { parameters: Record<string, never>; row: { run_id: string } };
+declare module "./queries" {
+  interface Queries {
+    load_trials: { parameters: { run: string }; row: LoadTrial };
+    load_medians: { parameters: { run: string }; row: LoadMedian };
+    /** Runs that hold such trials, newest first. */
+    load_runs: { parameters: Record<string, never>; row: { run_id: string } };
+  }
 }

@@ -40,8 +40,10 @@ export interface PublicationPrecisionRow {
   why: string;
 }
 
-export interface PublicationsQueries {
-  publication_values: { parameters: Record<string, never>; row: PublicationValueRow };
-  publication_flaws: { parameters: Record<string, never>; row: PublicationFlawRow };
-  publication_precision: { parameters: Record<string, never>; row: PublicationPrecisionRow };
+declare module "./queries" {
+  interface Queries {
+    publication_values: { parameters: Record<string, never>; row: PublicationValueRow };
+    publication_flaws: { parameters: Record<string, never>; row: PublicationFlawRow };
+    publication_precision: { parameters: Record<string, never>; row: PublicationPrecisionRow };
+  }
 }

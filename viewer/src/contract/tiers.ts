@@ -38,7 +38,9 @@ export interface TierPublishedRow extends VariantColumns {
   published: string;
 }
 
-export interface TiersQueries {
-  tier_checks: { parameters: Record<string, never>; row: TierCheckRow };
-  tier_published: { parameters: Record<string, never>; row: TierPublishedRow };
+declare module "./queries" {
+  interface Queries {
+    tier_checks: { parameters: Record<string, never>; row: TierCheckRow };
+    tier_published: { parameters: Record<string, never>; row: TierPublishedRow };
+  }
 }

@@ -62,10 +62,12 @@ interface OfBenchmark {
   server: string;
 }
 
-export interface TimeQueries {
-  time_benchmarks: { parameters: { run: string }; row: TimeBenchmarkRow };
-  time_trials: { parameters: OfBenchmark & Record<string, string>; row: TimeTrialRow };
-  /** whole, sliced: JSON arrays of trial_id. */
-  time_points: { parameters: { whole: string; sliced: string; slices: number }; row: TimePointRow };
-  time_buckets: { parameters: { trials: string }; row: TimeBucketRow };
+declare module "./queries" {
+  interface Queries {
+    time_benchmarks: { parameters: { run: string }; row: TimeBenchmarkRow };
+    time_trials: { parameters: OfBenchmark & Record<string, string>; row: TimeTrialRow };
+    /** whole, sliced: JSON arrays of trial_id. */
+    time_points: { parameters: { whole: string; sliced: string; slices: number }; row: TimePointRow };
+    time_buckets: { parameters: { trials: string }; row: TimeBucketRow };
+  }
 }

@@ -29,7 +29,6 @@ beforeAll(async () => {
     format: "cjs",
     target: "node16",
     external: ["electron", "@photostructure/sqlite"],
-    loader: { ".sql": "text" },
   } satisfies BuildOptions;
   await build({ ...common, entryPoints: ["test/e2e/supervised/main.ts"], outfile: join(folder, "main.cjs") });
   await build({

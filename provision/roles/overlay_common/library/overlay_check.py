@@ -1,10 +1,11 @@
 #!/usr/bin/python
-"""Finds out what stands in an overlay's way on a node, before anything is changed."""
+"""Finds out what stands in an overlay's way on a node, and what of it is there, before anything is changed."""
 
 from __future__ import annotations
 
 import errno
 import glob
+import hashlib
 import ipaddress
 import json
 import os
@@ -16,7 +17,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 DOCUMENTATION = """
 module: overlay_check
-short_description: finds out what stands in an overlay's way on a node
+short_description: finds out what stands in an overlay's way on a node, and what of it is there
 description: Changes nothing. All that is wrong is told at once, with what to do about it.
 options:
   modules:
@@ -70,10 +71,25 @@ options:
     description: the underlay interface.
     type: str
     required: true
+  digests:
+    description: path and SHA-256 (in hex) of the overlay's daemons.
+    type: dict
+    default: {}
+  settings:
+    description: paths of the files that the overlay is started with.
+    type: list
+    elements: path
+    default: []
 author: overlaylab
 """
 
 RETURN = """
+missing:
+  description: those of C(digests) that are absent or of other content.
+  type: list
+settings:
+  description: SHA-256 (in hex) of each of C(settings), null where it is absent.
+  type: dict
 """
 
 
@@ -90,6 +106,8 @@ def main() -> None:
             "made": {"type": "path"},
             "ethernet": {"type": "bool", "default": False},
             "virtual_functions": {"type": "bool", "default": False},
+            "digests": {"type": "dict", "default": {}},
+            "settings": {"type": "list", "elements": "path", "default": []},
             "address": {"type": "str", "required": True},
             "interface": {"type": "str", "required": True},
         },
@@ -100,7 +118,10 @@ def main() -> None:
     # kmod is asked once for all modules: every process counts on an emulated CPU.
     problems += modules(asked["modules"])
     running = bool(asked["made"]) and os.path.exists(asked["made"])
-    running = running or any(succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"])
+    if asked["ports"] or asked["own_routes"]:
+        running = running or any(
+            succeeds("systemctl", "is-active", "--quiet", unit) for unit in asked["unit"]
+        )
     if not running:
         problems += ports(asked["ports"])
     if asked["ethernet"]:
@@ -113,7 +134,10 @@ def main() -> None:
         problems += overlaps(ipaddress.ip_network(asked["address_range"]), asked["range_argument"], only)
     if problems:
         module.fail_json(msg="; ".join(problems))
-    module.exit_json(changed=False)
+    missing = [path for path, digest in asked["digests"].items() if sha256(path) != digest]
+    module.exit_json(
+        changed=False, missing=missing, settings={path: sha256(path) for path in asked["settings"]}
+    )
 
 
 def underlay(interface: str, address: str, devices: str = "/sys/class/net") -> list[str]:
@@ -245,6 +269,17 @@ def overlaps(wanted, argument: str | None, only: str | None = None) -> list[str]
                 + (f"choose another range with {argument}" if argument else "choose another underlay")
             ]
     return []
+
+
+def sha256(path: str) -> str | None:
+    digest = hashlib.sha256()
+    try:
+        with open(path, "rb") as file:
+            while chunk := file.read(1 << 20):
+                digest.update(chunk)
+    except FileNotFoundError:
+        return None
+    return digest.hexdigest()
 
 
 def output(*command: str) -> str:

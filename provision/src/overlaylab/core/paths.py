@@ -1,6 +1,7 @@
 """Where things lie: the checkout, the one cache folder, the results."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab.core.errors import UserError
@@ -19,10 +20,31 @@ DB = ROOT / "db"
 VIEWER = ROOT / "viewer"
 
 
+@dataclass(frozen=True)
+class Place:
+    """A variable that says where something lies, with its row in docs/tasks.md, in Markdown."""
+
+    variable: str
+    default: str
+    meaning: str
+
+    @property
+    def typed(self) -> str | None:
+        """None where nothing is typed."""
+        return os.environ.get(self.variable) or None
+
+
+DATABASE = Place("LAB_DB", "`results/lab.sqlite`", "the database")
+CACHE = Place(
+    "OVERLAYLAB_CACHE",
+    "`/var/tmp/overlaylab-$USER`",
+    "the cache folder; outside a home that others cannot search",
+)
+
+
 def cache() -> Path:
-    """The cache folder (OVERLAYLAB_CACHE): all that is installed or kept outside the checkout."""
-    default = f"/var/tmp/overlaylab-{os.environ.get('USER') or os.getuid()}"
-    return Path(os.environ.get("OVERLAYLAB_CACHE") or default)
+    """The cache folder: all that is installed or kept outside the checkout."""
+    return Path(CACHE.typed or f"/var/tmp/overlaylab-{os.environ.get('USER') or os.getuid()}")
 
 
 def typed(path: str | Path) -> Path:
@@ -43,5 +65,5 @@ def typed(path: str | Path) -> Path:
 
 
 def database() -> Path:
-    """The results database: LAB_DB, else results/lab.sqlite in the checkout."""
-    return typed(os.environ.get("LAB_DB") or ROOT / "results" / "lab.sqlite")
+    """The results database."""
+    return typed(DATABASE.typed or ROOT / "results" / "lab.sqlite")

@@ -11,7 +11,7 @@ from overlaylab.core import paths
 def home() -> Path:
     """What is this lab's own: the file that LAB_DB names, else the folder of results."""
     database = paths.database().absolute()
-    return database if os.environ.get("LAB_DB") else database.parent
+    return database if paths.DATABASE.typed else database.parent
 
 
 def is_own(file: Path) -> bool:

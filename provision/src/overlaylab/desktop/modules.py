@@ -26,8 +26,11 @@ UNPACKED = paths.VIEWER / "unpacked"
 
 _NOT_SOURCES = {
     *("node_modules", ".node_modules.unpacking", "unpacked", ".unpacked.unpacking"),
-    *("dist", "release", "test", "Taskfile.yml"),
+    *("dist", "release", "Taskfile.yml"),
 }
+
+# Folders of this name lie beside what they test: a changed test is no other build.
+_TESTS = "test"
 
 
 def run_node(
@@ -100,7 +103,11 @@ def install(folder: Path) -> None:
 def sources() -> list[Path]:
     """Every file that the build reads, sorted."""
     own = [path for top in paths.VIEWER.iterdir() if top.name not in _NOT_SOURCES for path in _files(top)]
-    own = [path for path in own if GENERATED not in path.parents]
+    own = [
+        path
+        for path in own
+        if GENERATED not in path.parents and _TESTS not in path.relative_to(paths.VIEWER).parts
+    ]
     return sorted([*own, *(paths.DB / "migrations").glob("*.sql"), *paths.DB.glob("*.csv")])
 
 

@@ -13,16 +13,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from overlaylab.core.errors import NodeError, UserError
-from overlaylab.core.model import Evidence, PlannedTrial, TrialResult, Variant
+from overlaylab.core.model import Evidence, PlannedTrial, Variant
 from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Node
+from overlaylab.providers import Provider, Say
 from overlaylab.run import proof
+from overlaylab.run.hooks import Hooks
 from overlaylab.run.plan import endpoints, planned_trial
-from overlaylab.run.proof import Ends, Point
-from overlaylab.run.runner import Runner
+from overlaylab.run.proof import Ends
 from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.suite import Suite
+from overlaylab.store.database_errors import explained
+from overlaylab.store.store import Store
 from overlaylab.tools import base as benchmarks
 
 COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
@@ -35,6 +38,10 @@ TOOL = "connect"
 STEPS = (("clear", True), ("deny", False), ("allow", True), ("clear", True))
 """(what overlay-policy is told, whether traffic then has to pass), in turn: an allow that follows a deny is one
 that was needed."""
+
+
+class Disobeyed(UserError):
+    """A rule that does not stop, or does not pass, what it says: that is what the run found."""
 
 
 @dataclass(frozen=True)
@@ -108,19 +115,31 @@ def look_script(address: str, port: int) -> str:
     )
 
 
-class PolicyRunner(Runner):
-    """A runner whose trials have each their number of rules to pass."""
+def rules_of(store: Store, run_id: str) -> int | None:
+    """How many rules the run was planned to measure; None where it measures no policy."""
+    with explained(store.path):
+        row = store.db.execute(
+            f"SELECT max(json_extract(parameters, '$.{RULES}')) FROM trial WHERE run_id = ?", (run_id,)
+        ).fetchone()
+    found: int | None = row[0]
+    return found
 
-    rules = 0
-    """In force now."""
-    told: Node | None = None
-    """The node on which the policy was changed last."""
+
+class Policy(Hooks):
+    """Of one run: tried on real traffic, then each trial behind its own number of rules."""
+
+    def __init__(self, store: Store, run_id: str, provider: Provider, say: Say) -> None:
+        self.store, self.run_id, self.provider, self.say = store, run_id, provider, say
+        # In force now.
+        self.rules = 0
+        # The node on which the policy was changed last.
+        self.told: Node | None = None
 
     async def show(self, variant: Variant) -> list[tuple[str, Seen]]:
-        """Try each of STEPS on real traffic, store what was seen. UserError where a rule does not do what it says."""
+        """Try each of STEPS on real traffic, store what was seen. Raises Disobeyed."""
         await self.provider.enter(variant)
-        nodes = self.store.pending_trials(self.run_id)[0][1]
-        client, server = self.nodes[nodes.client_node], self.nodes[nodes.server_node]
+        nodes, planned = self.provider.nodes, self.store.pending_trials(self.run_id)[0][1]
+        client, server = nodes[planned.client_node], nodes[planned.server_node]
         target = (await proof.endpoints([server]))[server.name]
         tool = benchmarks.load(TOOL)
         parameters = benchmarks.resolve(tool, {"count": 1})
@@ -141,7 +160,7 @@ class PolicyRunner(Runner):
             )  # fmt: skip
             self.say(f"  {variant} {told}: {seen}")
             if not right:
-                raise UserError(
+                raise Disobeyed(
                     f"{variant}: policy", f"does not do what it says: {reason}",
                     fix="See the journal of the overlay's policy daemon on both nodes",
                 )  # fmt: skip
@@ -163,16 +182,12 @@ class PolicyRunner(Runner):
             await self.tell(self.told, "clear")
             self.told = None
 
-    async def _cell(self, cell: list[tuple[int, PlannedTrial]], done: set[int], place: str) -> None:
-        self.rules = 0  # entering a variant brings its converged state back, which has no policy
-        await super()._cell(cell, done, place)
+    async def entered(self, cell: Sequence[PlannedTrial]) -> None:
+        self.rules = 0  # the variant's converged state has no policy
 
-    async def _trial(
-        self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None, last: bool
-    ) -> tuple[TrialResult, Point]:
+    async def before_trial(self, trial: PlannedTrial, ends: Ends) -> bool:
         wanted = trial.parameters[RULES]
-        if wanted != self.rules:
-            await self.tell(ends.server, f"rules {wanted}" if wanted else "clear")
-            # Counters of both nodes moved meanwhile.
-            before = replace(before, states_after=await proof.read_states(ends))
-        return await super()._trial(trial_id, trial, ends, before, wrong, last)
+        if wanted == self.rules:
+            return False
+        await self.tell(ends.server, f"rules {wanted}" if wanted else "clear")
+        return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,7 +39,7 @@ async def find(nodes: Nodes) -> Running | None:
         if done.exit_code == 0 and not done.stdout.strip():
             continue
         try:
-            statuses[name] = json.loads(done.stdout)
+            statuses[name] = evidence.read_status(done.stdout)
         except ValueError:
             told = (done.stderr or done.stdout).strip()[-200:]
             raise NodeError(f"{name}: the overlay's status cannot be read: {told!r}") from None

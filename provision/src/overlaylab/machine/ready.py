@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.machine import access, kvm, packages, services
-from overlaylab.machine.packages import BUILDING, CONTAINERS, REACHING
 from overlaylab.machine.services import stop_services
 
 __all__ = [
@@ -31,24 +31,36 @@ __all__ = [
 _MIB = 2**20
 _GIB = 2**30
 
-_FURTHER_GROUPS = {"lxc": (CONTAINERS,)}
-"""Packages that a provider needs beside those that all nodes of this machine do."""
+
+@dataclass(frozen=True)
+class Needs:
+    """What nodes take of this machine."""
+
+    # Of `packages.OPTIONAL`, beside the packages that all nodes of this machine need.
+    groups: tuple[str, ...] = ()
+    # Those groups and nothing else: the nodes do not run here.
+    alone: bool = False
+    # libvirt answers.
+    libvirt: bool = False
 
 
-def ensure(provider: str = "libvirt", groups: Collection[str] = ()) -> None:
-    """Make this machine able to run the lab: packages, groups, cache folder; libvirt where it is the provider.
+MACHINES = Needs(libvirt=True)
+"""Images can be built, and virtual machines run."""
 
-    provider: ``hosts`` takes nothing but what reaches them and what builds daemons for them. groups: of
-    ``packages.OPTIONAL``, for what the command does besides: all come in one installation.
+
+def ensure(needs: Needs = MACHINES, groups: Collection[str] = ()) -> None:
+    """Make this machine able to run the lab: packages, groups, cache folder, libvirt's service.
+
+    groups: of ``packages.OPTIONAL``, for what the command does besides: all come in one installation.
 
     Call it before anything else in a command: where a group was joined since the login, it starts the command
     again inside that group (and does not return). Raises UserError for what it cannot put right.
     """
-    if provider == "hosts":
-        ensure_packages((REACHING, BUILDING, *groups), alone=True)
+    wanted = (*needs.groups, *groups)
+    if needs.alone:
+        ensure_packages(wanted, alone=True)
         return
     access.prepare_cache()
-    wanted = (*_FURTHER_GROUPS.get(provider, ()), *groups)
     if packages.missing(wanted) or access.kvm_is_untouched() or access.missing_memberships():
         ensure_packages(wanted)
         with access.setup_lock():
@@ -56,7 +68,7 @@ def ensure(provider: str = "libvirt", groups: Collection[str] = ()) -> None:
                 access.open_kvm()
             access.join_groups()
     access.enter_groups()
-    if provider == "libvirt" and services.libvirt_error():
+    if needs.libvirt and services.libvirt_error():
         with access.setup_lock():
             services.ensure_running()
 

@@ -173,6 +173,7 @@ def _workspace(nodes: Inventory, variables: Mapping[str, Any]) -> Iterator[tuple
         variables_file.write_text(json.dumps(dict(variables)))
         environment = os.environ | {
             "ANSIBLE_CONFIG": str(CONFIG),
+            "ANSIBLE_ROLES_PATH": ":".join(map(str, overlays.FOLDERS)),
             "ANSIBLE_LOCAL_TEMP": str(folder / "tmp"),
             "ANSIBLE_NOCOLOR": "1",
             "ANSIBLE_FORKS": str(max(5, len(nodes.nodes))),

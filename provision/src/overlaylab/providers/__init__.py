@@ -1,4 +1,4 @@
-"""How nodes come to be in a wanted state: one file per provider, one protocol for all.
+"""How nodes come to be in a wanted state: one file per provider (`kinds/`), one protocol for all.
 
 Not here: a profile's numbers in tc's words, and what is measured.
 """
@@ -12,6 +12,7 @@ from typing import Protocol
 
 from overlaylab.core.model import JSON, Variant
 from overlaylab.nodes.ssh import Nodes
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
@@ -32,14 +33,19 @@ class Entered:
     booted: bool = False
 
 
-class Provider(Protocol):
-    """A cluster of nodes that can be put into the state of any variant, again and again.
+class Machines(Protocol):
+    """The nodes of one cluster: made, listed and ended.
 
-    SSH hosts are there without a provider's doing and are left there: what would make or end them raises UserError.
+    Where the lab makes none (`Capabilities.makes_nodes`), what would make or end them raises UserError.
     """
 
     @property
-    def name(self) -> str: ...
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def name(self) -> str:
+        """That of the capabilities."""
+        ...
 
     @property
     def accelerator(self) -> str: ...
@@ -54,11 +60,6 @@ class Provider(Protocol):
 
     @property
     def nodes(self) -> Nodes: ...
-
-    @property
-    def snapshots(self) -> bool:
-        """Whether what was converged is kept, and put back in seconds."""
-        ...
 
     @property
     def inventory(self) -> Inventory: ...
@@ -78,11 +79,6 @@ class Provider(Protocol):
         """Names of the networks that were made on this machine for the nodes."""
         ...
 
-    @property
-    def cpu(self) -> CpuHolder:
-        """Holds the nodes to a profile's vCPUs and quota; `enter` leaves none in force."""
-        ...
-
     def describe(self) -> JSON:
         """What a run records about the nodes: vCPUs, memory, addresses."""
         ...
@@ -91,24 +87,41 @@ class Provider(Protocol):
         """State of each node in the words of what it runs on; ``running`` and ``absent`` are common to all."""
         ...
 
-    async def kept(self) -> set[str]:
-        """Snapshots that all nodes have; none where there are no `snapshots`."""
-        ...
-
-    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
-        """Whether one of the snapshots is the variant's, under whatever MTU and arguments."""
-        ...
-
     async def up(self) -> None:
         """Nodes that run in the clean state, made if need be."""
         ...
 
+    async def attach(self) -> None:
+        """Bring up the networks of nodes that run, where something has ended them."""
+        ...
+
     async def down(self) -> None:
-        """Switch the nodes off; what was converged is kept where there are snapshots. UserError for SSH hosts."""
+        """Switch the nodes off; what was converged is kept where there are snapshots."""
         ...
 
     async def remove_nodes(self) -> None:
-        """Remove the nodes and all that was made for them; none is no error. UserError for SSH hosts."""
+        """Remove the nodes and all that was made for them; none is no error."""
+        ...
+
+    async def cpu_seconds(self) -> dict[str, float]:
+        """{node: CPU time that its machine has used so far, as this machine counts it}; empty where nobody does."""
+        ...
+
+
+class VariantState(Protocol):
+    """Puts nodes into the state of any variant, again and again."""
+
+    @property
+    def cpu(self) -> CpuHolder:
+        """Holds the nodes to a profile's vCPUs and quota; `enter` leaves none in force."""
+        ...
+
+    async def kept(self) -> set[str]:
+        """Snapshots that all nodes have; none where there are no snapshots (`Capabilities`)."""
+        ...
+
+    def is_converged(self, variant: Variant, snapshots: Iterable[str]) -> bool:
+        """Whether one of the snapshots is the variant's, under whatever MTU and arguments."""
         ...
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
@@ -123,14 +136,14 @@ class Provider(Protocol):
         """
         ...
 
-    async def cpu_seconds(self) -> dict[str, float]:
-        """{node: CPU time that its machine has used so far, as this machine counts it}; empty where nobody does."""
-        ...
-
     async def renew(self) -> None:
-        """Say that the runner is alive, where a dead man's timer waits for it."""
+        """Say that the runner is alive, where a dead man's timer waits for it (`Capabilities.patience`)."""
         ...
 
     async def leave(self) -> None:
         """Leave the nodes as somebody else would want to find them."""
         ...
+
+
+class Provider(Machines, VariantState, Protocol):
+    """A cluster of nodes, and what puts them into the state of any variant."""

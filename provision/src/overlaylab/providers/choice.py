@@ -8,7 +8,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import features as host_features
 from overlaylab.machine import ready
-from overlaylab.providers import named, requirements
+from overlaylab.providers import lxc_host, named, requirements
 from overlaylab.providers.requirements import Verdict, listed, titles
 from overlaylab.specs.profile import Profile
 
@@ -18,69 +18,81 @@ Verdicts = Mapping[Variant, Verdict]
 def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | None) -> tuple[str, str]:
     """(provider, a sentence that says which and why) for what is to be measured.
 
-    asked: PROVIDER, None or empty where it was not given. Then it is libvirt where KVM works; else system
-    containers (lxc) where this machine's kernel has all that variants and profile declare, a latency included;
-    else libvirt with emulated CPUs. Loads nothing and uses no sudo. Raises UserError for an unknown provider,
+    asked: PROVIDER, None or empty where it was not given. Then it is the fallback where KVM works; else system
+    containers where this machine's kernel has all that variants and profile declare, a latency included;
+    else the fallback with emulated CPUs. Loads nothing and uses no sudo. Raises UserError for an unknown provider,
     and for one that cannot run what is asked.
     """
     if asked:
         named.check(asked)
         return asked, _as_asked(asked, variants, profile)
+    fallback, other = named.fallback(), named.before_emulation()
     if ready.accelerator() == "kvm":
-        return "libvirt", "provider libvirt: KVM works here"
-    verdicts = _verdicts(variants, profile, "lxc")
-    emulated = "provider libvirt, emulated CPUs: no KVM here, and"
+        return fallback, f"provider {fallback}: KVM works here"
+    verdicts = _verdicts(variants, profile, other)
+    emulated = f"provider {fallback}, emulated CPUs: no KVM here, and"
     if lacking := _lacking(verdicts, profile):
-        return "libvirt", f"{emulated} {lacking}, which this kernel lacks"
+        return fallback, f"{emulated} {lacking}, which this kernel lacks"
     if untried := titles(name for verdict in verdicts.values() for name in verdict.untried):
         which = f"whether this kernel has {listed(untried)} cannot be told without root"
-        return "libvirt", f"{emulated} {which} (PROVIDER=lxc tries)"
+        return fallback, f"{emulated} {which} (PROVIDER={other} tries)"
     return (
-        "lxc",
-        f"provider lxc: no KVM here, and this machine's kernel has all that is needed{_loads(verdicts)}",
+        other,
+        f"provider {other}: no KVM here, and this machine's kernel has all that is needed{_loads(verdicts)}",
     )
 
 
 def _as_asked(name: str, variants: Sequence[Variant], profile: Profile | None) -> str:
-    if name in requirements.SHARED_KERNEL:
+    can = named.capabilities(name)
+    if can.shares_kernel:
         verdicts = _verdicts(variants, profile, name)
-        _refuse(verdicts, profile)
+        _refuse(name, verdicts, profile)
         soft = dict.fromkeys(what for verdict in verdicts.values() for what in verdict.soft)
         absent = titles(name for verdict in verdicts.values() for name in verdict.soft_lacks)
         left_out = f"; {listed(soft)} is not applied, as this kernel lacks {listed(absent)}" if soft else ""
         return f"provider {name}, as asked{left_out}{_loads(verdicts)}"
-    if not requirements.verdict(None, None, name).runs:
+    if can.product and not requirements.verdict(None, None, name).runs:
+        product, program = can.product
         raise UserError(
             f"PROVIDER={name}",
             "must be installed to be used",
-            seen="no VBoxManage",
-            fix="Install VirtualBox, or leave PROVIDER out for what fits this machine",
+            seen=f"no {program}",
+            fix=f"Install {product}, or leave PROVIDER out for what fits this machine",
         )
-    if name == "libvirt" and ready.accelerator() != "kvm":
+    if can.accelerator is None and ready.accelerator() != "kvm":
         return f"provider {name}, as asked; emulated CPUs: no KVM here"
     return f"provider {name}, as asked"
 
 
-def load(variants: Sequence[Variant], profile: Profile | None) -> tuple[str, ...]:
-    """Have this machine's kernel load what nodes on it need; names of the modules that came, sorted.
+def load(name: str, variants: Sequence[Variant], profile: Profile | None) -> None:
+    """Have this machine's kernel load what nodes on it need, and note it; nothing where they have their own.
 
     As root, with a word before; nothing is done where all of it is at work. Raises UserError where the kernel
     turns out not to have it.
     """
+    if not named.capabilities(name).shares_kernel:
+        return
     wanted = [requirements.needed(variant, profile) for variant in variants]
     found, came = host_features.load([feature for one in wanted for feature in one.features])
-    _refuse({v: requirements.judge(one, found) for v, one in zip(variants, wanted, strict=True)}, profile)
-    return came
+    _refuse(
+        name, {v: requirements.judge(one, found) for v, one in zip(variants, wanted, strict=True)}, profile
+    )
+    lxc_host.remember_modules(came)
 
 
-def _refuse(verdicts: Verdicts, profile: Profile | None) -> None:
+def loaded() -> list[str]:
+    """Modules that this machine's kernel was made to load for nodes in this boot and that are still there."""
+    return lxc_host.loaded_modules()
+
+
+def _refuse(provider: str, verdicts: Verdicts, profile: Profile | None) -> None:
     """UserError where the kernel was seen to lack what must be there; what was not tried yet is no reason."""
     if lacking := _lacking(verdicts, profile, soft=False):
         raise UserError(
-            "PROVIDER=lxc",
+            f"PROVIDER={provider}",
             "this machine's kernel must have all that its nodes need",
             seen=f"{lacking}, which it lacks",
-            fix="Leave PROVIDER out or take PROVIDER=libvirt, whose nodes have a kernel of their own; "
+            fix=f"Leave PROVIDER out or take PROVIDER={named.fallback()}, whose nodes have a kernel of their own; "
             "./task doctor shows what runs where",
         )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from overlaylab.core.model import JSON, Variant
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Nodes
+from overlaylab.providers.capabilities import Capabilities
 from overlaylab.shaping import scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
@@ -18,12 +19,17 @@ from overlaylab.specs.inventory import Inventory, load_inventory
 class NotedNodes:
     """folder: where the provider keeps what it knows of the cluster."""
 
+    capabilities: Capabilities
     folder: Path
     underlay_mtu: int | None
     role_arguments: JSON
     _nodes: Nodes | None = None
     _noted_at: int | None = None
     """When the inventory was written that `_nodes` was made of, in ns."""
+
+    @property
+    def name(self) -> str:
+        return self.capabilities.name
 
     @property
     def inventory(self) -> Inventory:
@@ -52,6 +58,9 @@ class NotedNodes:
 
     async def cpu_seconds(self) -> dict[str, float]:
         return {}
+
+    async def attach(self) -> None:
+        """Nothing to do where networks come up by themselves or with the nodes."""
 
     async def kept(self) -> set[str]:
         return set()

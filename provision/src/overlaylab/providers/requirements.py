@@ -1,12 +1,12 @@
 """What a variant and a profile need of a kernel, and whether a provider's nodes have it.
 
-Nodes of libvirt and VirtualBox boot the image's own kernel, which has everything. System containers (lxc) have
-what this machine's kernel has, so there each declared feature counts (``host_features``).
+VMs boot the image's own kernel, which has everything. Nodes that share this machine's kernel have what it has, so
+there each declared feature counts (``host_features``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from overlaylab.core.documents import names_in
@@ -16,12 +16,9 @@ from overlaylab.core.paths import PROFILES
 from overlaylab.machine import features as host_features
 from overlaylab.machine import packages
 from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, Found, title
-from overlaylab.providers.named import NAMES
+from overlaylab.providers import named
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile, load_profile
-
-SHARED_KERNEL = ("lxc",)
-"""Providers whose nodes run on this machine's kernel."""
 
 OF_CONTAINERS = ("link:bridge", "link:veth", "fs:overlay")
 """What system containers themselves need: the way to their underlay, and a root of their own."""
@@ -97,15 +94,15 @@ def cards(variant: Variant) -> tuple[str, ...]:
     return tuple(feature for feature in of_variant(variant).hard if feature.startswith(OF_CARDS))
 
 
-def refuse_cards(variants: Iterable[Variant], profile: Profile, provider: str | None) -> None:
-    """UserError for a variant that no node that the lab makes can carry, and for a profile that passes it by.
+def refuse_cards(variants: Iterable[Variant], profile: Profile, provider: str) -> None:
+    """UserError for a variant that no node on this machine can carry, and for a profile that passes it by.
 
-    provider: ``hosts`` for those of an inventory, whose cards are looked at when they are reached.
+    The cards of nodes elsewhere are looked at when they are reached.
     """
     for variant in variants:
         if not (missing := cards(variant)):
             continue
-        if provider != "hosts":
+        if named.capabilities(provider).on_this_machine:
             raise UserError(
                 variant.overlay,
                 f"needs {listed(titles(missing))} in every node",
@@ -136,17 +133,23 @@ def verdict(
     found: what is known of this machine's kernel, where it was asked already. Raises UserError for a role or
     profile that cannot be read.
     """
-    if provider != "hosts" and variant and (missing := cards(variant)):
+    can = named.capabilities(provider)
+    if can.on_this_machine and variant and (missing := cards(variant)):
         return Verdict(False, f"not on this machine: needs {listed(titles(missing))}", lacks=missing)
-    if provider == "virtualbox":
-        there = packages.find_program("VBoxManage") is not None
-        return Verdict(there, None if there else "not installed")
-    if provider not in SHARED_KERNEL:
+    if can.product and packages.find_program(can.product[1]) is None:
+        return Verdict(False, "not installed")
+    if not can.shares_kernel:
         return Verdict(True)
     wanted = needed(variant, profile)
     if found is None:
         found = host_features.look(wanted.features)
-    return judge(wanted, found, absent_packages())
+    return judge(wanted, found, absent_packages(can.needs.groups))
+
+
+def not_applied(profile: Profile) -> tuple[str, ...]:
+    """What of a profile is left out on nodes that share this machine's kernel, such as ``latency``."""
+    wanted = needed(None, profile)
+    return judge(wanted, host_features.look(wanted.features)).soft
 
 
 def judge(wanted: Needed, found: Mapping[str, Found], installs: tuple[str, ...] = ()) -> Verdict:
@@ -200,7 +203,7 @@ def survey() -> list[Row]:
     found = host_features.look([feature for pair in asked for feature in needed(*pair).features])
     rows = []
     for variant, profile in asked:
-        verdicts = {provider: verdict(variant, profile, provider, found) for provider in NAMES}
+        verdicts = {provider: verdict(variant, profile, provider, found) for provider in named.names()}
         if variant:
             title_ = variant.overlay if variant.mode is None else f"{variant.overlay} {variant.key}"
             rows.append(Row(title_, variant.overlay, variant.key if variant.mode else None, None, verdicts))
@@ -209,13 +212,13 @@ def survey() -> list[Row]:
     return rows
 
 
-def absent_packages() -> tuple[str, ...]:
-    """The packages for system containers that are still to be installed."""
+def absent_packages(groups: Sequence[str]) -> tuple[str, ...]:
+    """The packages of these groups that are still to be installed."""
     try:
-        missing = packages.missing([packages.CONTAINERS])
+        missing = packages.missing(groups)
     except UserError:  # a system without apt: what it lacks is said by host.ensure
         return ()
-    return tuple(name for name in packages.OPTIONAL[packages.CONTAINERS] if name in missing)
+    return tuple(name for group in groups for name in packages.OPTIONAL[group] if name in missing)
 
 
 def titles(features: Iterable[str]) -> tuple[str, ...]:

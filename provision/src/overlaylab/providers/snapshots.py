@@ -48,10 +48,8 @@ class SnapshotVMs(NotedNodes, ABC):
     (the abstract methods); when, in which order and under which name is decided here.
     """
 
-    name: str
     OFF: frozenset[str]
     """The hypervisor's words for a machine that is off."""
-    snapshots = True
 
     def __init__(
         self,

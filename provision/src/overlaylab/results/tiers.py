@@ -11,38 +11,20 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TypedDict, Unpack
 
 from overlaylab.core import lock
 from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import UserError
 from overlaylab.core.paths import PROFILES
 from overlaylab.providers import choice as provider_choice
-from overlaylab.providers import requirements
+from overlaylab.providers import named
 from overlaylab.run import experiment
 from overlaylab.run.experiment import Request
+from overlaylab.run.options import Options
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import UNFINISHED, Store
 
 NEWEST = "newest"
-
-
-class Typed(TypedDict, total=False):
-    """What `experiment.request` takes of what was typed, beyond overlay and tier; what is not there has its default."""
-
-    modes: str | None
-    only: str | None
-    arguments: str | None
-    cluster: str | None
-    provider: str | None
-    inventory: str | None
-    suite: str
-    blocks: int | None
-    scale: float
-    seed: int | None
-    margin: float | None
-    precision: float | None
-    fresh: int | None
 
 
 @dataclass(frozen=True)
@@ -69,7 +51,7 @@ class Group:
         )
 
 
-def requests(profiles: str, overlay: str, **typed: Unpack[Typed]) -> tuple[Request, ...]:
+def requests(profiles: str, overlay: str, typed: Options = Options()) -> tuple[Request, ...]:
     """One request per tier of PROFILES=a,b,c, all checked. Raises UserError; nothing has been started then.
 
     All have one seed, so that blocks have one order on all tiers.
@@ -78,9 +60,8 @@ def requests(profiles: str, overlay: str, **typed: Unpack[Typed]) -> tuple[Reque
     group = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(2)}"
     found: list[Request] = []
     for name in names:
-        if found:
-            typed["seed"] = found[0].seed
-        asked = experiment.request(overlay, profile_name=name, **typed)
+        seed = found[0].seed if found else typed.seed
+        asked = experiment.request(overlay, replace(typed, profile=name, seed=seed))
         found.append(replace(asked, group=group, profiles=names))
     return tuple(found)
 
@@ -119,15 +100,18 @@ def choose_provider(asked: Sequence[Request]) -> tuple[str, str]:
     if len(names) == 1:
         name, first = chosen[0]
         sentences = tuple(dict.fromkeys(sentence for _, sentence in chosen))
-        if name in requirements.SHARED_KERNEL:
+        if named.capabilities(name).shares_kernel:
             return name, "; ".join(sentences)  # each may say of its tier what is not applied
         return name, first if len(sentences) == 1 else f"{first}; the other tiers likewise"
     tier, (_, why) = next(
         (one.profile.name, choice)
         for one, choice in zip(asked, chosen, strict=True)
-        if choice[0] == "libvirt"
+        if choice[0] == named.fallback()
     )
-    return "libvirt", f"{why}. So it is VMs for all tiers ({tier} decides): accelerators are never mixed"
+    return (
+        named.fallback(),
+        f"{why}. So it is VMs for all tiers ({tier} decides): accelerators are never mixed",
+    )
 
 
 def groups(store: Store) -> list[Group]:

@@ -59,15 +59,6 @@ class Rules:
             "primary": primary,
         }
 
-    def typed(self) -> dict[str, str | None]:
-        """What to type for the same rules, None where it need not be."""
-        return {
-            "margin": None if self.margin == MARGIN else f"{self.margin * 100:g}%",
-            "precision": None if self.precision is None else f"{self.precision * 100:g}%",
-            "looks": None,
-            "primary": None,
-        }
-
 
 def rules_of(arguments: JSON) -> Rules:
     """Of a stored run. One of before there were margins has the usual one."""

@@ -168,9 +168,17 @@ def read_probe(printed: str) -> Probe:
         bare_icmp=bare,
         marked=marked,
         path=tuple(line for line in map(str.strip, path.splitlines()) if line),
-        status=json.loads(status),
+        status=read_status(status),
         between=tuple(sorted(between)),
     )
+
+
+def read_status(printed: str) -> dict[str, Any]:
+    """What `overlay-status` says. ValueError where that is no JSON object."""
+    status = json.loads(printed)
+    if not isinstance(status, dict):
+        raise ValueError("it is no JSON object")
+    return status
 
 
 def read_frames(raw: bytes) -> list[bytes]:

@@ -22,6 +22,7 @@ from overlaylab.run.evidence import (
     captured,
     judge_mtu,
     read_frames,
+    read_status,
     received,
 )
 from overlaylab.specs.overlays import Mode
@@ -137,7 +138,7 @@ def read_probe(printed: str) -> Probe:
         marked=sum(MARKER in frame for frame in frames),
         left=sum(_length(frame) for frame in frames),
         path=tuple(line for line in map(str.strip, path.splitlines()) if line),
-        status=json.loads(status),
+        status=read_status(status),
     )
 
 

@@ -43,6 +43,6 @@ def path(placement: str, zone: str, other: str, profile: Profile, accelerator: s
     if placement == LOCAL:
         return EMULATED_LOCAL if nodes.is_emulated else own
     asked = profile.rtt(zone, other) or 0.0
-    if asked and not nodes.has_own_kernel and requirements.verdict(None, profile, "lxc").soft:
+    if asked and not nodes.has_own_kernel and requirements.not_applied(profile):
         asked = 0.0  # this kernel delays nothing
     return max(own[0], asked), min(own[1], profile.rate or own[1])

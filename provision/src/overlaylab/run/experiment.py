@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -15,12 +14,14 @@ from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.machine import checkout, ready
 from overlaylab.providers import Provider, named, requirements
 from overlaylab.run import design, exchanges, reassembly, selection
+from overlaylab.run.options import Options, read
 from overlaylab.run.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs import overlays, profile, routes
 from overlaylab.specs.inventory import Inventory, InventoryNode, load_inventory
 from overlaylab.specs.overlay_ranges import check_ranges
 from overlaylab.specs.suite import Suite, load_suite
+from overlaylab.stats.inference import MARGIN
 
 CELL_OVERHEAD = {"kvm": 8.0, "tcg": 8.0, "shared-kernel": 20.0}
 """Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
@@ -36,140 +37,107 @@ SNAPSHOT_BYTES = 500_000_000
 class Request:
     """What was typed, checked, before anything starts. inventory: the file of SSH hosts, else None.
 
-    overlay: one overlay's name or ``all``; only: which of all, as typed; left_out: {variant that cannot run: why}.
+    overlay: one overlay's name or ``all``; left_out: {variant that cannot run: why}.
     """
 
     overlay: str
-    modes: str | None
+    # What to type for the same run.
+    options: Options
     cluster: str
     inventory: Path | None
     profile: profile.Profile
     suite: Suite
     blocks: int
-    scale: float
     seed: int
+    # Every so many-th block is measured on nodes that were booted for it; 0: none.
+    fresh: int
+    rules: design.Rules
     variants: tuple[Variant, ...]
+    left_out: Mapping[Variant, str]
     role_arguments: JSON
-    written_arguments: str | None
-    provider: str | None = None
-    """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
-    rules: design.Rules = field(default_factory=design.Rules)
-    fresh: int = 0
-    """Every so many-th block is measured on nodes that were booted for it; 0: none."""
+    # The group of runs that it belongs to, and its tiers in their order (see ``tiers``); else None and ().
     group: str | None = None
-    only: str | None = None
-    left_out: Mapping[Variant, str] = field(default_factory=dict)
     profiles: tuple[str, ...] = ()
-    """The group of runs that it belongs to, and its tiers in their order (see ``tiers``); else None and ()."""
+
+    @property
+    def provider(self) -> str | None:
+        """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
+        return self.options.provider
 
     def arguments(self) -> dict[str, object]:
         """What lab:resume needs to build the same plan."""
         group = {} if self.group is None else {"group": self.group, "profiles": list(self.profiles)}
-        only = {} if self.only is None else {"only": self.only}
-        return group | {
-            "overlay": self.overlay,
-            **only,
-            "modes": self.modes,
-            "arguments": self.written_arguments,
-            "cluster": self.cluster,
-            "provider": self.provider,
-            "inventory": str(self.inventory.resolve()) if self.inventory else None,
-            "profile": self.profile.name,
-            "suite": self.suite.name,
-            "blocks": self.blocks,
-            "fresh": None if self.fresh == self.suite.fresh else self.fresh,
-            "scale": self.scale,
-            "seed": self.seed,
-            **self.rules.arguments(),
-        }
+        return {**group, "overlay": self.overlay, **self.options.stored(), **self.rules.arguments()}
 
 
-def request(
-    overlay: str,
-    *,
-    only: str | None = None,
-    modes: str | None = None,
-    arguments: str | None = None,
-    cluster: str | None = None,
-    provider: str | None = None,
-    inventory: str | None = None,
-    profile_name: str | None = None,
-    suite: str = "quick",
-    blocks: int | None = None,
-    scale: float = 1.0,
-    seed: int | None = None,
-    margin: float | None = None,
-    precision: float | None = None,
-    fresh: int | None = None,
-) -> Request:
+def request(overlay: str, typed: Options = Options()) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
-    wanted = load_suite(suite)
-    tier = profile.load_profile(profile_name or ("none" if inventory else "azure-a1"))
-    carrier = "hosts" if inventory else provider
-    chosen = selection.select(overlay, modes, only, tier, carrier)
+    wanted = load_suite(typed.suite)
+    tier = profile.load_profile(typed.profile or ("none" if typed.inventory else "azure-a1"))
+    carrier = named.of_inventory() if typed.inventory else typed.provider
+    chosen = selection.select(overlay, typed.modes, typed.overlays, tier, carrier)
     also = (
         tuple(v for v in selection.named(",".join(wanted.also)) if v not in chosen.variants)
         if wanted.also
         else ()
     )
-    requirements.refuse_cards((*chosen.variants, *also), tier, carrier)
+    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or named.fallback())
     host_variant = overlays.select(HOST)[0]
-    if blocks is not None and not 1 <= blocks <= 1000:
-        raise UserError(
-            "BLOCKS", "must lie between 1 and 1000", seen=blocks, fix="Leave it out for the suite's own"
-        )
-    if fresh is not None and not 0 <= fresh <= 1000:
-        raise UserError(
-            "FRESH", "must lie between 0 and 1000", seen=fresh,
-            fix="FRESH=5 boots the nodes for every fifth block; leave it out for the suite's own",
-        )  # fmt: skip
-    if fresh and inventory:
+    typed.check()
+    if typed.fresh and typed.inventory:
         raise UserError(
             "FRESH", "cannot be combined with INVENTORY: SSH hosts are not the lab's to boot",
-            seen=fresh, fix="Leave it out",
+            seen=typed.fresh, fix="Leave it out",
         )  # fmt: skip
-    if seed is not None and not 0 <= seed < 2**63:
-        raise UserError(
-            "SEED", "must lie between 0 and 2^63 - 1", seen=seed, fix="Leave it out for a new one"
-        )
-    cluster = cluster or wanted.cluster
+    cluster = typed.cluster or wanted.cluster
     spec = clusters.load_cluster(cluster)
-    if provider is not None:
-        named.check(provider)
-        if inventory:
+    if typed.provider is not None:
+        named.check(typed.provider)
+        if typed.inventory:
             raise UserError(
                 "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
-                seen=provider, fix="Leave one of the two out",
+                seen=typed.provider, fix="Leave one of the two out",
             )  # fmt: skip
-    path = paths.typed(inventory) if inventory else None
+    path = paths.typed(typed.inventory) if typed.inventory else None
     where = load_inventory(path) if path else spec
     profile.check_zones(tier, where)
     if len(where.nodes) < 2:
         raise UserError(str(path), "must have at least two hosts", seen=len(where.nodes), fix="Add one")
-    own_arguments = _own_arguments(overlay, arguments)
+    own_arguments = _own_arguments(overlay, typed.arguments)
     variants = with_host((*also, *chosen.variants), host_variant)
     comparisons = design.comparisons_of(variants, len(endpoints(where)))
-    rules, blocks = design.settle(wanted, comparisons, margin, precision, blocks)
+    rules, blocks = design.settle(wanted, comparisons, typed.margin, typed.precision, typed.blocks)
     for name in dict.fromkeys(variant.overlay for variant in (*chosen.variants, *also)):
         _check_addresses(overlays.with_arguments(overlays.load(name), own_arguments), spec, path)
+    seed = secrets.randbelow(2**31) if typed.seed is None else typed.seed
+    fresh = 0 if path else wanted.fresh if typed.fresh is None else typed.fresh
+    settled = replace(
+        typed,
+        profiles=None,
+        overlays=typed.overlays or None,
+        cluster=cluster,
+        inventory=str(path.resolve()) if path else None,
+        profile=tier.name,
+        blocks=blocks,
+        fresh=None if path or fresh == wanted.fresh else fresh,
+        seed=seed,
+        margin=None if rules.margin == MARGIN else rules.margin,
+        dry_run=False,
+    )
     return Request(
         overlay=overlay,
-        only=only or None,
-        modes=modes,
+        options=settled,
         cluster=cluster,
         inventory=path,
         profile=tier,
-        suite=wanted.scaled(scale),
+        suite=wanted.scaled(typed.scale),
         blocks=blocks,
+        seed=seed,
+        fresh=fresh,
         rules=rules,
-        scale=scale,
-        seed=secrets.randbelow(2**31) if seed is None else seed,
-        fresh=0 if inventory else wanted.fresh if fresh is None else fresh,
         variants=variants,
         left_out=chosen.left_out,
         role_arguments={overlay: own_arguments} if own_arguments else {},
-        written_arguments=arguments,
-        provider=provider,
     )
 
 
@@ -178,25 +146,14 @@ def again(arguments: JSON, provider: str, profile_name: str | None = None) -> Re
 
     provider: what the run was measured on. Raises UserError where files or machine do not allow it any more.
     """
-    asked = request(
-        arguments["overlay"],
-        only=arguments.get("only"),
-        modes=arguments["modes"],
-        arguments=arguments["arguments"],
-        cluster=arguments["cluster"],
-        provider=None if arguments["inventory"] else provider,
-        inventory=arguments["inventory"],
-        profile_name=profile_name or arguments["profile"],
-        suite=arguments["suite"],
-        blocks=arguments["blocks"],
-        scale=arguments["scale"],
-        seed=arguments["seed"],
-        margin=arguments.get("margin"),
-        precision=arguments.get("precision"),
-        fresh=arguments.get("fresh"),
+    typed = read(arguments)
+    typed = replace(
+        typed,
+        provider=None if typed.inventory else provider,
+        profile=profile_name or typed.profile,
     )
     group, profiles = arguments.get("group"), tuple(arguments.get("profiles", ()))
-    return replace(asked, group=group, profiles=profiles)
+    return replace(request(arguments["overlay"], typed), group=group, profiles=profiles)
 
 
 def _own_arguments(overlay: str, written: str | None) -> JSON:
@@ -236,14 +193,14 @@ def record(request: Request, provider: Provider) -> RunRecord:
         cluster=provider.cluster,
         provider=provider.name,
         accelerator=provider.accelerator,
-        machine=ready.machine() if provider.name != "hosts" else _machines(provider),
+        machine=ready.machine() if provider.capabilities.on_this_machine else _machines(provider),
         image=provider.image,
         profile=request.profile.name,
         profile_digest=request.profile.digest,
         stands_for=request.profile.stands_for,
         suite=request.suite.name,
         suite_digest=request.suite.digest,
-        scale=request.scale,
+        scale=request.options.scale,
         seed=request.seed,
         blocks=request.blocks,
         variants=request.variants,
@@ -351,7 +308,7 @@ def planning_inventory(request: Request) -> Inventory:
     spec = clusters.load_cluster(request.cluster)
     return Inventory(
         spec.name,
-        "libvirt",
+        request.provider or named.fallback(),
         tuple(
             InventoryNode(n.name, "unknown", 22, "lab", None, None, "eth1", n.underlay_address, n.zone)
             for n in spec.nodes
@@ -361,15 +318,7 @@ def planning_inventory(request: Request) -> Inventory:
 
 def command_line(request: Request) -> str:
     """The task that asks for this again."""
-    words = [f"./task lab:{request.overlay}"]
-    known = request.arguments() | ({"profile": None} if request.group else {})
-    known |= {
-        "profiles": ",".join(request.profiles) or None,
-        "group": None,
-        "only": None,
-        "overlays": request.only,
-        "fresh": None if request.inventory or request.fresh == request.suite.fresh else request.fresh,
-        **request.rules.typed(),
-    }
-    arguments = {k.upper(): v for k, v in known.items() if v is not None and k != "overlay"}
-    return " ".join([*words, *(f"{k}={shlex.quote(str(v))}" for k, v in arguments.items())])
+    options = request.options
+    if request.group:
+        options = replace(options, profiles=",".join(request.profiles), profile=None)
+    return " ".join([f"./task lab:{request.overlay}", *options.words()])

@@ -106,7 +106,7 @@ async def _status(node: Node) -> JSON:
     """The overlay's own word on a node, with its endpoint's address. NodeError where it has none."""
     printed = (await node.sh(evidence.STATUS)).stdout
     try:
-        status: JSON = json.loads(printed)
+        status = evidence.read_status(printed)
     except ValueError:
         raise NodeError(f"{node.name}: the overlay's status cannot be read: {printed[-200:]!r}") from None
     if not status.get("endpoint_address"):

@@ -21,6 +21,7 @@ from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Node
 from overlaylab.providers import Provider, Say
 from overlaylab.run import cost, evidence, proof, reassembly
+from overlaylab.run.hooks import Hooks
 from overlaylab.run.plan import LOCAL, cells, is_fresh, overhead_key, pairs
 from overlaylab.run.proof import Ends, Point
 from overlaylab.shaping import checks as profile_checks
@@ -71,6 +72,7 @@ class Runner:
         fills_bucket: bool = True,
         fresh_every: int = 0,
         enough: Callable[[int], bool] = lambda block: False,
+        hooks: Hooks | None = None,
     ) -> None:
         self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
         self.say, self.on_block = say, on_block
@@ -79,6 +81,7 @@ class Runner:
         self.fresh_every = fresh_every
         """Every so many-th block's nodes are booted for each variant; 0: none's."""
         self.enough = enough
+        self.hooks = hooks or Hooks()
         self.ended = False
         """The block that `on_block` is told of was the last."""
         self.nodes = provider.nodes
@@ -153,6 +156,7 @@ class Runner:
         variant = cell[0][1].variant
         started = time.monotonic()
         entered = await self.provider.enter(variant, fresh=is_fresh(cell[0][1].block, self.fresh_every))
+        await self.hooks.entered([trial for _, trial in cell])
         self._booted = entered.booted
         self.clock.reverts.append(entered.revert)
         # Before the profile, which is to hold for it too.
@@ -194,6 +198,7 @@ class Runner:
                 done.add(trial_id)
                 in_trials += result.duration or 0.0
                 self.say(f"  {place} {variant} {trial.benchmark}{where}: {_outcome(result)}")
+                await self.hooks.after_trial(trial, result)
         beside = in_trials + self.clock.fragments - waited_before
         self.clock.trials += in_trials
         self.clock.harness += time.monotonic() - began - beside
@@ -222,6 +227,8 @@ class Runner:
     async def _trial(
         self, trial_id: int, trial: PlannedTrial, ends: Ends, before: Point, wrong: str | None, last: bool
     ) -> tuple[TrialResult, Point]:
+        if await self.hooks.before_trial(trial, ends):
+            before = replace(before, states_after=await proof.read_states(ends))
         client, server = ends.client, ends.server
         tool = benchmarks.load(trial.tool)
         version = await self._version(tool, client)

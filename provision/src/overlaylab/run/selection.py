@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from overlaylab.core.documents import unknown
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
+from overlaylab.providers import named as providers
 from overlaylab.providers import requirements
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile
@@ -38,8 +39,8 @@ def select(
 
     modes: MODES; of all overlays ``default``, those named as ``weave/sleeve,flannel/udp``, or None for every mode.
     only: OVERLAYS=a,b of all. provider: as typed.
-    Of all overlays those are left out that nodes of the provider (libvirt where it was not typed) cannot carry; one
-    that was named is kept, so that it is refused with its reason. Raises UserError.
+    Of all overlays those are left out that nodes of the provider (the fallback where it was not typed) cannot carry;
+    one that was named is kept, so that it is refused with its reason. Raises UserError.
     """
     if overlay != ALL:
         if only:
@@ -60,7 +61,7 @@ def select(
             if known.modes[key].only_by_name:
                 continue
             variant = known.variant(key)
-            verdict = requirements.verdict(variant, profile, provider or "libvirt")
+            verdict = requirements.verdict(variant, profile, provider or providers.fallback())
             if verdict.runs or only:
                 found.append(variant)
             else:

@@ -56,7 +56,7 @@ class InventoryNode:
 
 @dataclass(frozen=True)
 class Inventory:
-    """The nodes of one lab. provider: ``libvirt``, ``virtualbox``, ``lxc`` or ``external`` (SSH hosts)."""
+    """The nodes of one lab. provider: the one that made them, or `EXTERNAL`."""
 
     name: str
     provider: str

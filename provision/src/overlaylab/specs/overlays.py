@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from ipaddress import IPv4Network
@@ -17,13 +17,14 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from overlaylab.core.documents import Document, load_document, unknown
-from overlaylab.core.documents_limits import Field
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.paths import PROVISION, ROLES
-from overlaylab.machine import features as host_features
+from overlaylab.specs import overlay_checks
 
 PREFIX = "overlay_"
+FOLDERS = [ROLES]
+"""Where roles are sought, the first folder first."""
 
 
 @dataclass(frozen=True)
@@ -117,19 +118,23 @@ class Overlay:
 
 def role(name: str) -> Path:
     """The role's folder; spelled with underscores, as Ansible wants it."""
-    return ROLES / (PREFIX + name.replace("-", "_"))
+    own = PREFIX + name.replace("-", "_")
+    return next((folder / own for folder in FOLDERS if (folder / own).is_dir()), ROLES / own)
 
 
-@cache
 def names() -> tuple[str, ...]:
     """Every overlay that has a role, sorted."""
-    found = ROLES.glob(f"{PREFIX}*/meta/overlay.yml")
-    return tuple(sorted(p.parts[-3].removeprefix(PREFIX).replace("_", "-") for p in found))
+    found = [path for folder in FOLDERS for path in folder.glob(f"{PREFIX}*/meta/overlay.yml")]
+    return tuple(sorted({p.parts[-3].removeprefix(PREFIX).replace("_", "-") for p in found}))
+
+
+def load(name: str) -> Overlay:
+    """The overlay of a role. Raises UserError."""
+    return _found_in(tuple(FOLDERS), name)
 
 
 @cache
-def load(name: str) -> Overlay:
-    """The overlay of a role. Raises UserError."""
+def _found_in(_: tuple[Path, ...], name: str) -> Overlay:
     if name not in names():
         raise unknown("overlay", "must be an overlay that has a role", name, names())
     overlay = read_overlay(role(name) / "meta" / "overlay.yml")
@@ -173,9 +178,10 @@ def read_overlay(path: Path) -> Overlay:
         for key, value in data["modes"].items()
     }
     _check_modes(document, modes)
-    _check_features(document)
-    _check_names(document, "daemons", "must be a recipe in provision/daemons/", _recipes())
-    _check_names(document, "builds_on", "must be another overlay that has a role", names())
+    overlay_checks.check_features(document)
+    overlay_checks.check_names(document, "daemons", "must be a recipe in provision/daemons/", _recipes())
+    overlay_checks.check_names(document, "builds_on", "must be another overlay that has a role", names())
+    overlay_checks.check_takes(document, role)
     return Overlay(
         name=data["name"],
         title=data["title"],
@@ -226,30 +232,6 @@ def _check_modes(document: Document, modes: Mapping[str, Mode]) -> None:
         if key not in modes:
             wrong = unknown("", "must be a mode of this overlay", key, modes)
             raise document.error("default_modes", index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
-
-
-def _check_features(document: Document) -> None:
-    """Whether each feature is one that can be tried on a host."""
-    places: list[tuple[Field, ...]] = [("needs", "features")]
-    places += [
-        ("modes", key, "features") for key, mode in document.data["modes"].items() if "features" in mode
-    ]
-    for place in places:
-        node: Any = document.data
-        for part in place:
-            node = node[part]
-        for index, feature in enumerate(node):
-            if host_features.command(feature) is None:
-                rule = "must be something that can be tried on a kernel"
-                wrong = unknown("", rule, feature, host_features.KNOWN)
-                raise document.error(*place, index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
-
-
-def _check_names(document: Document, key: str, rule: str, known: Collection[str]) -> None:
-    for index, name in enumerate(document.data.get(key, ())):
-        if name not in known:
-            wrong = unknown("", rule, name, known)
-            raise document.error(key, index, rule=wrong.rule, seen=wrong.seen, fix=wrong.fix)
 
 
 def _recipes() -> tuple[str, ...]:
@@ -324,16 +306,11 @@ def role_digest(name: str) -> str:
     folders += [role("common"), PROVISION / "playbooks"]
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(p for p in folder.rglob("*") if p.is_file() and not _ignored(p)):
+        base = PROVISION if folder.is_relative_to(PROVISION) else folder.parent
+        for path in map(folder.joinpath, overlay_checks.files_below(folder)):
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            digest.update(f"{path.relative_to(PROVISION)} {content}\n".encode())
+            digest.update(f"{path.relative_to(base)} {content}\n".encode())
     return digest.hexdigest()
-
-
-def _ignored(path: Path) -> bool:
-    """What an editor or an interpreter leaves behind is no input, nor is the page for people."""
-    left = path.suffix == ".pyc" or path.name.endswith(("~", ".swp"))
-    return left or "__pycache__" in path.parts or path.name == "README.md"
 
 
 def options(name: str) -> dict[str, dict[str, Any]]:
@@ -341,8 +318,10 @@ def options(name: str) -> dict[str, dict[str, Any]]:
 
     Those that select a mode are not among them: modes have names. Raises UserError.
     """
-    text = (role(name) / "meta" / "argument_specs.yml").read_text(encoding="utf-8")
-    specs = YAML(typ="safe", pure=True).load(text)["argument_specs"]["main"]["options"]
+    file = role(name) / "meta" / "argument_specs.yml"
+    if not file.is_file():
+        return {}
+    specs = YAML(typ="safe", pure=True).load(file)["argument_specs"]["main"]["options"]
     of_modes = {argument for mode in load(name).modes.values() for argument in mode.arguments}
     own = PREFIX + name.replace("-", "_")
     return {

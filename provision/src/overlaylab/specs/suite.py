@@ -7,11 +7,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from overlaylab.core import documents
 from overlaylab.core.documents import Document, load_document, named
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.core.paths import SUITES
 from overlaylab.tools import base
+
+FOLDERS = [SUITES]
+"""Where suites are sought, the first folder first."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,9 @@ class Suite:
 
 
 def load_suite(name: str) -> Suite:
-    """The suite ``provision/suites/<name>.yml``. Raises UserError."""
-    return read_suite(named("suite", name, SUITES, "SUITE"))
+    """The suite ``<name>.yml`` of FOLDERS. Raises UserError."""
+    folder = next((folder for folder in FOLDERS if name in documents.names_in(folder)), SUITES)
+    return read_suite(named("suite", name, folder, "SUITE"))
 
 
 def read_suite(path: Path) -> Suite:

@@ -62,7 +62,8 @@ class Server:
 class Benchmark(Protocol):
     """One tool. The runner calls it inside a network namespace, so argv holds the tool alone.
 
-    A file ``tools/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file.
+    A file ``tools/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file. One that
+    measures what no other does declares it as ``metrics``, a tuple of Metric; the others are in core.metrics.
     """
 
     # The name that suites use; the file's own.
@@ -75,9 +76,6 @@ class Benchmark(Protocol):
     # (`server_port`), ``default`` is what counts where a suite is silent: only for what changes no result, such as a
     # port.
     parameters: JSON
-
-    # What it alone measures; the others are in core.metrics. Store, checks and tables take them from here.
-    metrics: tuple[Metric, ...]
 
     # Which way data can flow, ``client-to-server`` first.
     directions: tuple[str, ...]
@@ -138,7 +136,7 @@ def metrics() -> dict[str, Metric]:
     """{name: metric}, those that a tool declares behind those of all. Raises ValueError for a name that comes twice."""
     found = dict(METRICS)
     for tool in tools():
-        for metric in load(tool).metrics:
+        for metric in getattr(load(tool), "metrics", ()):
             if metric.name in found:
                 raise ValueError(f"{tool}: the metric {metric.name} is declared already")
             if metric.unit not in UNITS:

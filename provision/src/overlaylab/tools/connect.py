@@ -18,7 +18,6 @@ class Connect:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "median"
-    metrics = ()
     parse = staticmethod(connect.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

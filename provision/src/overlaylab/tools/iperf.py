@@ -36,7 +36,6 @@ class Iperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = None
-    metrics = ()
     parse = staticmethod(iperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

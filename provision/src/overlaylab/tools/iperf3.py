@@ -28,7 +28,6 @@ class Iperf3:
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
     closed_loop = False
     latency_is = None
-    metrics = ()
     parse = staticmethod(iperf3.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -20,7 +20,6 @@ class Netperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
-    metrics = ()
     parse = staticmethod(netperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -16,7 +16,6 @@ class Ping:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = "median"
-    metrics = ()
     parse = staticmethod(ping.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -19,7 +19,6 @@ class Qperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
-    metrics = ()
     parse = staticmethod(qperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -31,7 +31,6 @@ class Sockperf:
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = "median"
-    metrics = ()
     parse = staticmethod(sockperf.parse)
     parameters: ClassVar[JSON] = {
         "type": "object",

@@ -25,7 +25,8 @@ def carried(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     found: list[tuple] = []
 
     def carry_out(asked) -> None:
-        found.append((asked.profile.name, asked.modes, asked.written_arguments, asked.blocks, asked.scale))
+        typed = asked.options
+        found.append((asked.profile.name, typed.modes, typed.arguments, asked.blocks, typed.scale))
 
     monkeypatch.setattr(bench_fidelity, "carry_out", carry_out)
     return found
@@ -114,10 +115,10 @@ def test_a_run_that_stops_does_not_stop_the_others(carried, monkeypatch) -> None
 def test_a_tier_that_the_lab_refuses_is_named_and_the_others_go_on(carried, monkeypatch) -> None:
     right = experiment.request
 
-    def request(overlay, **how):
-        if how["profile_name"] == "azure-a0":
+    def request(overlay, typed):
+        if typed.profile == "azure-a0":
             raise UserError("profiles/azure-a0.yml", "cannot be put in force here", fix="None")
-        return right(overlay, **how)
+        return right(overlay, typed)
 
     monkeypatch.setattr(experiment, "request", request)
     listed = lab("bench", "fidelity", DRY_RUN="1", PROFILES="azure-a0,azure-a1").stdout

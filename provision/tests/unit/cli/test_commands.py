@@ -19,7 +19,8 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.lock import cluster_lock
 from overlaylab.core.model import Variant
 from overlaylab.machine import packages, ready, services, ssh_keys
-from overlaylab.providers import libvirt, lxc, virsh
+from overlaylab.providers import named, virsh
+from overlaylab.providers.kinds import libvirt, lxc
 from overlaylab.specs.inventory import write_inventory
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "commands"
@@ -296,9 +297,10 @@ def removed(monkeypatch, own_cache) -> list[str]:
     async def remove_forgotten(name: str) -> None:
         removed.append(f"forgotten {name}")
 
-    monkeypatch.setattr(libvirt, "Libvirt", Fake)
-    monkeypatch.setattr(libvirt, "remove_forgotten", remove_forgotten)
-    monkeypatch.setattr(lxc, "Lxc", Fake)
+    monkeypatch.setattr(
+        libvirt, "PROVIDER", named.Kind(libvirt.CAPABILITIES, Fake, remove_forgotten, libvirt.remove_pool)
+    )
+    monkeypatch.setattr(lxc, "PROVIDER", named.Kind(lxc.CAPABILITIES, Fake))
     (own_cache / "clusters" / "pair" / "lxc").mkdir(parents=True)
     (own_cache / "clusters" / "pair" / "lxc" / "state.json").touch()
     monkeypatch.setattr(virsh, "remove_pool", remove_pool)

@@ -15,8 +15,8 @@ from overlaylab.cli.commands import measure
 from overlaylab.core import paths
 from overlaylab.core.errors import NodeError
 from overlaylab.core.lock import cluster_lock
-from overlaylab.providers import hosts
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("machine")
@@ -221,17 +221,27 @@ def test_an_imprecise_run_goes_on_to_its_last_look(provider) -> None:
     assert "All 14 blocks were taken; not every ratio is known to ±2 % (PRECISION)." in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("provider", "accelerator"), [("libvirt", "tcg"), ("lxc", "shared-kernel"), ("virtualbox", "kvm")]
+)
+def test_a_plan_is_reckoned_with_the_accelerator_that_its_run_would_have(provider, accelerator) -> None:
+    told = lab("measure", "host", DRY_RUN="1", SEED="7", PROVIDER=provider).stdout
+    assert f"seed 7, accelerator {accelerator}\n" in told
+
+
 @pytest.mark.parametrize(("inventory", "made_for"), [(None, "libvirt"), ("hosts.yml", "hosts")])
 def test_the_machine_is_made_ready_before_daemons_are_built(
     machine, monkeypatch, inventory, made_for
 ) -> None:
     """As the first command on a bare machine: the compiler comes with its packages."""
     steps: list[str] = []
-    asked = experiment.request("weave", blocks=1)
+    asked = experiment.request("weave", Options(blocks=1))
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
-    monkeypatch.setattr(measure.ready, "ensure", lambda provider: steps.append(f"packages for {provider}"))
+    monkeypatch.setattr(
+        measure.named, "make_ready", lambda provider: steps.append(f"packages for {provider}")
+    )
     monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
     monkeypatch.setattr(measure.named, "make", lambda *_, **__: steps.append("nodes"))
-    monkeypatch.setattr(hosts, "Hosts", lambda *_, **__: steps.append("nodes"))
+    monkeypatch.setattr(measure.named, "hosts", lambda *_, **__: steps.append("nodes"))
     measure.provider_for(asked)
     assert steps == [f"packages for {made_for}", "building weave, weave", "nodes"]

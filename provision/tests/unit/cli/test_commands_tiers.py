@@ -11,6 +11,7 @@ from overlaylab.core import paths
 from overlaylab.core.lock import cluster_lock
 from overlaylab.results import tiers
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.run.runner import RunStopped
 from overlaylab.store.store import Store
 
@@ -197,7 +198,7 @@ def test_a_dry_run_prints_the_plan_all_tiers_and_the_whole_time(nodes) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].startswith("./task lab:weave PROFILES=azure-a1,azure-a0 MODES=fastdp")
     assert lines[1] == "4 trials in 1 block on each tier, seed 7, accelerator tcg"
-    one = experiment.request("weave", modes="fastdp", blocks=1, seed=7)
+    one = experiment.request("weave", Options(modes="fastdp", blocks=1, seed=7))
     seconds = experiment.estimate(
         one, experiment.plan(one, experiment.planning_inventory(one)), "tcg"
     ).seconds
@@ -214,7 +215,8 @@ def test_each_tier_has_an_estimate_of_its_own(nodes) -> None:
     """A flood of datagrams of 8 KiB is waited for at an MTU of 1500, where it goes in fragments, and not at 9001."""
     names = ["azure-a1", "aws-t2.medium"]
     asked = [
-        experiment.request("host", suite="skybet-2017", profile_name=name, blocks=1, seed=7) for name in names
+        experiment.request("host", Options(suite="skybet-2017", profile=name, blocks=1, seed=7))
+        for name in names
     ]
     trials = experiment.plan(asked[0], experiment.planning_inventory(asked[0]))
     seconds = [experiment.estimate(one, trials, "tcg").seconds for one in asked]

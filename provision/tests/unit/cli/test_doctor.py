@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from overlaylab.cli.commands import doctor
 from overlaylab.machine import checks as host_checks
 from overlaylab.machine.checks import OK, PROBLEM, WARNING, Check
-from overlaylab.providers.named import NAMES
+from overlaylab.providers.named import names
 from overlaylab.providers.requirements import Row, Verdict
 
 RUNS = json.loads(json.dumps(asdict(Verdict(True))))
 ROWS = [
-    Row("host", "host", None, None, dict.fromkeys(NAMES, Verdict(True))),
+    Row("host", "host", None, None, dict.fromkeys(names(), Verdict(True))),
     Row(
         "weave fastdp",
         "weave",
@@ -52,7 +52,7 @@ def checks(monkeypatch):
     monkeypatch.setattr(doctor.image_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.viewer_checks, "all_checks", lambda: [])
     monkeypatch.setattr(doctor.requirements, "survey", lambda: ROWS)
-    monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: [])
+    monkeypatch.setattr(doctor.choice, "loaded", lambda: [])
     monkeypatch.setattr(doctor.access, "enter_groups", lambda: None)
     monkeypatch.setattr(doctor.ready, "machine", lambda: "2 cores, AMD EPYC, 24 GB")
     monkeypatch.setattr(doctor.ready, "accelerator", lambda: "tcg")
@@ -96,7 +96,7 @@ def test_doctor_as_json(checks):
         "accelerator_reason": "no device",
         "checks": [{"name": "disk", "state": "problem", "found": "1.0 GB free", "advice": "free some"}],
         "runs_on": [
-            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(NAMES, RUNS)},
+            {"overlay": "host", "mode": None, "profile": None, "providers": dict.fromkeys(names(), RUNS)},
             {
                 "overlay": "weave",
                 "mode": "fastdp",
@@ -146,7 +146,7 @@ def test_doctor_shows_what_runs_where_and_why_not(checks):
 
 def test_doctor_names_the_modules_that_the_lab_has_loaded(checks, monkeypatch):
     checks(Check("KVM", OK, "works"))
-    monkeypatch.setattr(doctor.lxc_host, "loaded_modules", lambda: ["dummy", "vxlan"])
+    monkeypatch.setattr(doctor.choice, "loaded", lambda: ["dummy", "vxlan"])
     words = " ".join(CliRunner().invoke(doctor.command).output.split())
     assert (
         "Kernel modules that the lab has loaded here: dummy, vxlan; ./task lab:destroy unloads them." in words

@@ -344,6 +344,8 @@ def test_tasks_hand_values_over_as_they_are(lab, tmp_path):
     )
     assert done.returncode == 0 and done.stderr.startswith("3.12-tcp.out: run "), done.stderr
     assert "2 'cores'" in task("results:show").stdout
+    nobody = task("results:prune", "KEEP=0", "YES=no")
+    assert nobody.returncode == 2 and "YES=1 removes" in nobody.stderr
     done = task("results:prune", "KEEP=0", "YES=1")
     assert done.returncode == 0 and done.stderr.endswith("removed\n"), done.stderr
     assert "holds no run yet" in task("results:show").stderr

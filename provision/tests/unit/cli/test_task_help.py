@@ -39,7 +39,7 @@ def test_no_variable_of_the_labs_own_commands_goes_unexplained(name) -> None:
 
 def test_what_is_required_comes_first_and_values_say_what_they_may_be() -> None:
     assert told("results:export").startswith("Usage: ./task results:export FORMAT=csv|json [OUT=…] [RUN=…]\n")
-    assert told("results:void").startswith("Usage: ./task results:void RUN=… WHY=… [YES=1] [TRIALS=…]\n")
+    assert told("results:void").startswith("Usage: ./task results:void RUN=… WHY=… [TRIALS=…] [YES=1]\n")
     assert told("lab:ssh").startswith(
         "Usage: ./task lab:ssh [CLUSTER=…] [PROVIDER=…] [-- NODE REMOTE_COMMAND…]\n"
     )

@@ -48,7 +48,7 @@ def cloud(hosts, monkeypatch) -> SimpleNamespace:
         async def measure(self):
             return known.found
 
-    monkeypatch.setattr("overlaylab.providers.hosts.Nodes", Nodes)
+    monkeypatch.setattr("overlaylab.providers.kinds.hosts.Nodes", Nodes)
     monkeypatch.setattr(calibration_nodes, "Calibration", Calibration)
     return known
 

@@ -1,7 +1,6 @@
 """Every wrong document in ``golden/<kind>/<case>.yml`` gives exactly the text in ``<case>.error``."""
 
 import shutil
-from collections.abc import Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -79,19 +78,12 @@ def known_names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def example_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def example_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One overlay, ``example``: which real ones there are must not matter here."""
-    schema = overlays.ROLES / "overlay.schema.json"
     meta = tmp_path / "overlay_example" / "meta"
     meta.mkdir(parents=True)
-    shutil.copy(schema, tmp_path)
     shutil.copy(GOLDEN / "right" / "overlay.yml", meta / "overlay.yml")
-    monkeypatch.setattr(overlays, "ROLES", tmp_path)
-    overlays.names.cache_clear()
-    overlays.load.cache_clear()
-    yield
-    overlays.names.cache_clear()
-    overlays.load.cache_clear()
+    monkeypatch.setattr(overlays, "FOLDERS", [tmp_path])
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda p: f"{p.parent.name}/{p.stem}")

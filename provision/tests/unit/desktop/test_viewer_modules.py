@@ -73,17 +73,31 @@ def test_a_failed_install_is_said_and_tried_again(checkout, ran):
 
 
 @pytest.mark.parametrize(
-    "name", ["viewer/src/main.ts", "viewer/src/new.ts", "viewer/build.mjs", "db/migrations/0001_tables.sql"]
+    "name",
+    [
+        "viewer/src/main.ts",
+        "viewer/src/new.ts",
+        "viewer/src/renderer/features/time/queries/time_points.sql",
+        "viewer/build.mjs",
+        "db/migrations/0001_tables.sql",
+    ],
 )
 def test_a_changed_source_is_built(checkout, ran, tmp_path, name):
     modules.ensure_build()
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("changed")
     modules.ensure_build()
     assert ran == ["build.mjs", "build.mjs"]
 
 
 @pytest.mark.parametrize(
-    "name", ["viewer/test/unit/new.test.ts", "viewer/src/generated/schema.json", "db/README.md"]
+    "name",
+    [
+        "viewer/test/unit/new.test.ts",
+        "viewer/src/renderer/features/time/test/time.test.ts",
+        "viewer/src/generated/schema.json",
+        "db/README.md",
+    ],
 )
 def test_what_the_build_does_not_read_is_not(checkout, ran, tmp_path, name):
     modules.ensure_build()

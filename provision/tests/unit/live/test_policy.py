@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from lab_commands import lab, refused
 from lab_fakes import Counters, failed
-from lab_run import COUNTERS, LAB, Lab, Shaper
+from lab_run import COUNTERS, IPERF3, LAB, Lab, Shaper
 
 from overlaylab.cli.commands import policy
 from overlaylab.core import paths
@@ -14,6 +14,7 @@ from overlaylab.core.errors import NodeError
 from overlaylab.core.model import Variant
 from overlaylab.live import policy_lab, policy_table
 from overlaylab.live.policy_lab import RULES, Seen
+from overlaylab.run import experiment
 from overlaylab.specs import overlays
 from overlaylab.specs.suite import load_suite
 from overlaylab.store.store import Store
@@ -158,6 +159,72 @@ def test_a_policy_that_cannot_be_changed_is_told(provider):
         "node2: the policy could not be changed: overlay-policy: the datastore did not answer"
     )
     assert provider.left == 1
+
+
+def measured() -> list[tuple]:
+    """(benchmark, rules that its traffic had to pass, status) of the newest run's trials, in their order."""
+    return rows(
+        "SELECT benchmark, json_extract(parameters, '$.policy_rules'), status FROM trial ORDER BY trial_id"
+    )
+
+
+def in_force(provider: Provider) -> list[int]:
+    """Notes at each connect what the nodes were told last: the rules that its trial passes."""
+    found: list[int] = []
+    connect = provider.client.answers["endpoint python3 -c"]
+
+    def note(script: str) -> str:
+        found.append(int(provider.told[-1].split()[1]) if provider.told[-1].startswith("rules") else 0)
+        return connect(script)
+
+    provider.client.answers["endpoint python3 -c"] = note
+    return found
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_that_stopped_is_carried_on_with_its_rules(provider, killed):
+    iperf3 = provider.nodes.answers[IPERF3]
+    provider.nodes.answers[IPERF3] = NodeError("node1: the SSH connection broke")
+    passed = in_force(provider)
+    wrong = refused("policy", "calico", MODES="vxlan", BLOCKS="2", SEED="1", RULES="7")
+    assert wrong.rule == "stopped: node1: the SSH connection broke; tried 2 times"
+    assert wrong.fix == "What is finished is stored; ./task lab:resume carries on"
+    assert rows("SELECT state FROM run") == [("interrupted",)]
+    assert [status for _, _, status in measured()] == ["ok", "running", *["planned"] * 10]
+    assert (provider.told[-1], provider.left) == ("clear", 1)
+
+    if killed:  # that can write nothing
+        with Store.open(paths.database()) as store:
+            store.db.execute("UPDATE _run SET state = 'running'")
+    provider.nodes.answers[IPERF3] = iperf3
+    again = len(provider.told)
+    result = lab("resume")
+    assert result.exit_code == 0, result.output
+    assert "11 trials" in result.stderr
+    assert rows("SELECT state, trials_done FROM run") == [("done", 12)]
+    # The nodes may be others by now: what a rule does is seen again, before the trials that were left.
+    assert provider.told[again : again + 4] == ["clear", "deny", "allow", "clear"]
+    assert [status for _, _, status in measured()] == ["ok"] * 12
+    # One that is stored is not taken again, and each passes the rules that it is stored with.
+    assert passed == [rules for name, rules, _ in measured() if name.startswith("tcp-connect")]
+    assert sorted(passed) == [0, 0, 7, 7]
+    assert "7 rules" in result.stdout
+    assert refused("resume").rule == "must hold an unfinished run"
+
+
+def test_resuming_is_refused_where_the_role_has_changed(provider, monkeypatch):
+    provider.nodes.answers[IPERF3] = NodeError("node1: gone")
+    refused("policy", "calico", MODES="vxlan", BLOCKS="1")
+    monkeypatch.setattr(experiment.overlays, "role_digest", lambda name: "another")
+    wrong = refused("resume")
+    assert wrong.rule == "can only be resumed with what it was begun with"
+    assert wrong.seen == "the role of calico has changed"
+
+
+def test_what_a_rule_was_seen_not_to_do_is_not_carried_on(provider):
+    provider.obeys = False
+    refused("policy", "calico", MODES="vxlan", BLOCKS="1")
+    assert refused("resume").rule == "must hold an unfinished run"
 
 
 @pytest.mark.parametrize("overlay", ["weave", "host"])

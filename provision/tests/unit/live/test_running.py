@@ -84,6 +84,12 @@ async def test_a_status_that_cannot_be_read_is_a_failing_node(nodes) -> None:
         await find(nodes)
 
 
+async def test_a_status_that_is_no_object_is_a_failing_node(nodes) -> None:
+    nodes["node2"].answers["overlay-status"] = "[]"
+    with pytest.raises(NodeError, match=r"node2: the overlay's status cannot be read: '\[\]'"):
+        await find(nodes)
+
+
 # -- as it is ---------------------------------------------------------------------------------------
 
 UNIT = """\

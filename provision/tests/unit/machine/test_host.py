@@ -125,9 +125,9 @@ def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
     assert steps == [("install", "tini"), ("open",), ("join",), ("enter",), ("start",)]
 
 
-def test_libvirt_is_started_only_where_it_is_the_provider(steps, monkeypatch):
+def test_libvirt_is_started_only_where_nodes_need_it(steps, monkeypatch):
     monkeypatch.setattr(ready.services, "libvirt_error", lambda: "no socket")
-    ready.ensure("lxc")
+    ready.ensure(ready.Needs())
     assert steps == [("enter",)]
     ready.ensure()
     assert steps == [("enter",), ("enter",), ("start",)]
@@ -147,13 +147,13 @@ def asked_for(steps, monkeypatch):
 
 
 def test_containers_and_further_groups_come_with_all_the_rest(asked_for):
-    ready.ensure("lxc", groups=("the viewer",))
+    ready.ensure(ready.Needs(groups=("system containers",)), groups=("the viewer",))
     assert asked_for == [(("system containers", "the viewer"), False)]
 
 
-def test_hosts_of_an_inventory_need_no_hypervisor_and_no_group(asked_for, steps):
-    ready.ensure("hosts")
-    assert asked_for == [(("reaching the nodes", "building overlay daemons"), True)]
+def test_nodes_elsewhere_need_no_hypervisor_and_no_group(asked_for, steps):
+    ready.ensure(ready.Needs(groups=("reaching the nodes",), alone=True), groups=("the viewer",))
+    assert asked_for == [(("reaching the nodes", "the viewer"), True)]
     assert steps == []
 
 
@@ -167,7 +167,7 @@ def test_the_bridge_that_lxc_brings_is_switched_off_where_lxc_is_new(
     monkeypatch.setattr(ready.packages, "missing", lambda *_, **__: missing)
     monkeypatch.setattr(ready.services, "has_systemd", lambda: systemd)
     monkeypatch.setattr(ready.services, "run_as_root", lambda argv, why: steps.append(argv))
-    ready.ensure("lxc")
+    ready.ensure(ready.Needs())
     told = ["systemctl", "disable", "--quiet", "--now", "lxc-net.service"]
     assert [step for step in steps if step[0] == "systemctl"] == ([told] if ended else [])
 

@@ -11,8 +11,8 @@ from lab_fakes import FakeNodes
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
 from overlaylab.nodes import ansible
-from overlaylab.providers import hosts
-from overlaylab.providers.hosts import Hosts
+from overlaylab.providers import host_state
+from overlaylab.providers.kinds.hosts import Hosts
 from overlaylab.shaping import scripts as shaping_scripts
 from overlaylab.specs.inventory import write_inventory
 
@@ -69,6 +69,17 @@ def scripts(provider: Hosts, word: str, node: str = "node1") -> list[str]:
     return [script for script in provider.nodes[node].log if word in script]
 
 
+def test_an_inventory_says_who_made_its_nodes_or_that_nobody_did(tmp_path) -> None:
+    path = tmp_path / "hosts.yml"
+    for maker in ("external", "libvirt"):
+        write_inventory(path, replace(inventory("a", "b"), provider=maker))
+        assert Hosts(path, print).inventory.provider == maker
+    write_inventory(path, replace(inventory("a", "b"), provider="vmware"))
+    with pytest.raises(UserError, match="must be one of external, libvirt, virtualbox, lxc") as wrong:
+        Hosts(path, print)
+    assert (wrong.value.where, wrong.value.seen) == ("pair: overlaylab_provider", "vmware")
+
+
 # -- somebody else's machines -----------------------------------------------------------------------
 
 
@@ -101,7 +112,7 @@ async def test_a_run_records_what_the_hosts_are(make) -> None:
         "kernel": "6.1.0-18-amd64",
         "cpu": "AMD EPYC",
     }
-    assert (provider.cluster, provider.image, provider.snapshots) == ("hosts", None, False)
+    assert (provider.cluster, provider.image, provider.capabilities.snapshots) == ("hosts", None, False)
     await provider.leave()
 
 
@@ -197,7 +208,7 @@ async def test_every_entering_begins_without_a_profile(make) -> None:
     await provider.enter(HOST)
     await provider.enter(HOST)
     for name in provider.nodes:
-        found = [s for s in provider.nodes[name].log if s == hosts.clear_script("eth1")]
+        found = [s for s in provider.nodes[name].log if s == host_state.clear_script("eth1")]
         assert len(found) == 2
 
 
@@ -272,22 +283,22 @@ async def test_the_timer_takes_profile_and_overlay_away(make, tmp_path) -> None:
         path = tmp_path / "bin" / name
         path.write_text(f'#!/bin/sh\nfor word; do echo "{name}: $word"; done >>{tmp_path}/called\n')
         path.chmod(0o755)
-    script = script.replace(hosts.CLEAR, str(tmp_path / "clear"))
+    script = script.replace(host_state.CLEAR, str(tmp_path / "clear"))
     path = f"{tmp_path}/bin:/usr/bin:/bin"
     await asyncio.to_thread(subprocess.run, ["sh", "-c", script], env={"PATH": path}, check=True)
-    assert (tmp_path / "clear").read_text() == hosts.clear_script("eth1")
+    assert (tmp_path / "clear").read_text() == host_state.clear_script("eth1")
     called = (tmp_path / "called").read_text().splitlines()
     assert called[-4:] == [
-        f"systemd-run: --on-active={hosts.PATIENCE}",
+        f"systemd-run: --on-active={host_state.PATIENCE}",
         "systemd-run: sh",
         "systemd-run: -c",
-        f"systemd-run: sh {tmp_path}/clear; [ ! -x {hosts.RESET} ] || {hosts.RESET}",
+        f"systemd-run: sh {tmp_path}/clear; [ ! -x {host_state.RESET} ] || {host_state.RESET}",
     ]
     assert "systemctl: overlaylab-deadman.timer" in called
 
 
 async def test_the_timer_is_renewed_while_the_runner_lives(make, monkeypatch) -> None:
-    monkeypatch.setattr(hosts, "RENEW_EVERY", 0.01)
+    monkeypatch.setattr(host_state, "RENEW_EVERY", 0.01)
     provider = make()
     refusals = iter([NodeError("node1: no SSH")])  # the trial's business
     provider.nodes["node1"].answers[TIMER] = lambda _: next(refusals, "")
@@ -326,12 +337,12 @@ def test_clearing_a_host_takes_both_away_whatever_becomes_of_the_one(monkeypatch
         (("echo cpu; exit 1", "echo net; exit 0"), "cpu net", 1),
         (("echo cpu; exit 0", "echo net; exit 1"), "cpu net", 1),
     ):
-        monkeypatch.setattr(hosts.cpu, "clear_script", lambda: parts[0] + "\n")  # noqa: B023
+        monkeypatch.setattr(host_state.cpu, "clear_script", lambda: parts[0] + "\n")  # noqa: B023
         monkeypatch.setattr(shaping_scripts, "clear_script", lambda interface: parts[1] + "\n")  # noqa: B023
-        script = hosts.clear_script("eth1")
+        script = host_state.clear_script("eth1")
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
         assert (done.stdout.split(), done.returncode) == (said.split(), code)
 
 
 def test_patience_outlasts_several_renewals() -> None:
-    assert hosts.PATIENCE >= 3 * hosts.RENEW_EVERY
+    assert host_state.PATIENCE >= 3 * host_state.RENEW_EVERY

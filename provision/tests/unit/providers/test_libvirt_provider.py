@@ -13,8 +13,9 @@ from overlaylab.image import node_image, vagrant
 from overlaylab.machine import ready as host
 from overlaylab.machine import ssh_keys
 from overlaylab.nodes import ansible
-from overlaylab.providers import libvirt, snapshots, virsh
-from overlaylab.providers.libvirt import Libvirt
+from overlaylab.providers import snapshots, virsh
+from overlaylab.providers.kinds import libvirt
+from overlaylab.providers.kinds.libvirt import Libvirt
 from overlaylab.shaping import scripts as shaping_scripts
 from overlaylab.specs import cluster, overlays
 from overlaylab.specs.inventory import write_inventory

@@ -15,8 +15,9 @@ from overlaylab.core.model import Variant
 from overlaylab.image import lxc_box, node_image
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ansible
-from overlaylab.providers import lxc, lxc_config, lxc_host
-from overlaylab.providers.lxc import Lxc
+from overlaylab.providers import lxc_config, lxc_host
+from overlaylab.providers.kinds import lxc
+from overlaylab.providers.kinds.lxc import Lxc
 from overlaylab.providers.lxc_host import Container
 from overlaylab.shaping import scripts
 from overlaylab.specs import cluster

@@ -9,7 +9,7 @@ from overlaylab.core.model import Variant
 from overlaylab.machine import features as host_features
 from overlaylab.machine import packages, ready
 from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, WORKS, Found
-from overlaylab.providers import choice
+from overlaylab.providers import choice, lxc_host
 from overlaylab.specs.profile import load_profile
 
 HOST, FAST, SLOW = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve")
@@ -151,11 +151,23 @@ def test_an_unknown_provider_is_refused(this):
     )
 
 
-def test_loading_tells_what_came(this):
-    assert choice.load([HOST, SLOW], FAR) == ("dummy",)
+@pytest.fixture
+def noted(monkeypatch):
+    """Names of modules that are noted as having come for nodes."""
+    names = []
+    monkeypatch.setattr(lxc_host, "remember_modules", names.extend)
+    return names
 
 
-def test_loading_refuses_what_turns_out_to_be_absent(this):
+def test_what_came_for_nodes_on_this_kernel_is_noted(this, noted):
+    choice.load("libvirt", [HOST, SLOW], FAR)
+    assert noted == []
+    choice.load("lxc", [HOST, SLOW], FAR)
+    assert noted == ["dummy"]
+
+
+def test_loading_refuses_what_turns_out_to_be_absent(this, noted):
     this["link:dummy"] = ABSENT
     with pytest.raises(UserError, match=r"found: weave needs dummy, which it lacks"):
-        choice.load([HOST, SLOW], FAR)
+        choice.load("lxc", [HOST, SLOW], FAR)
+    assert noted == []

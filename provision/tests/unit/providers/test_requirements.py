@@ -150,12 +150,17 @@ def test_system_containers_need_what_variant_profile_and_they_themselves_need(ho
     assert host == [("link:bridge", "link:veth", "fs:overlay", "qdisc:netem", *QUEUES)]
 
 
+def test_what_this_kernel_leaves_out_of_a_profile_is_told_without_a_variant(host):
+    assert requirements.not_applied(tier(within_zone=0.001)) == ("latency",)
+    assert requirements.not_applied(tier(rate=5e6)) == ()
+
+
 def test_a_system_without_apt_is_not_told_packages(host, monkeypatch):
     def missing(groups=()):
         raise UserError("system", "must have", fix="Install them.")
 
     monkeypatch.setattr(packages, "missing", missing)
-    assert requirements.absent_packages() == ()
+    assert requirements.absent_packages([packages.CONTAINERS]) == ()
 
 
 def test_the_survey_tries_everything_at_once(host):

@@ -15,8 +15,8 @@ from overlaylab.core.model import Variant
 from overlaylab.image import node_image, virtualbox_box
 from overlaylab.machine import ready as host
 from overlaylab.nodes import ansible, ssh
-from overlaylab.providers import virtualbox
-from overlaylab.providers.virtualbox import VirtualBox
+from overlaylab.providers.kinds import virtualbox
+from overlaylab.providers.kinds.virtualbox import VirtualBox
 from overlaylab.shaping import cpu
 from overlaylab.specs import cluster, overlays
 from overlaylab.specs.inventory import load_inventory, write_inventory
@@ -88,7 +88,11 @@ def memories(hypervisor: Hypervisor) -> list[str | None]:
 def test_its_own_folder_box_and_cpu(make, own_cache) -> None:
     provider = make()
     assert provider.folder == own_cache / "clusters" / "pair" / "virtualbox"
-    assert (provider.name, provider.accelerator, provider.snapshots) == ("virtualbox", "kvm", True)
+    assert (provider.name, provider.accelerator, provider.capabilities.snapshots) == (
+        "virtualbox",
+        "kvm",
+        True,
+    )
     assert provider.networks == ()
     assert provider.describe()["node1"]["cpus"] == provider.spec.nodes[0].cpus
     assert type(provider.cpu) is cpu.InNode

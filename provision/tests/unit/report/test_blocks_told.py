@@ -10,6 +10,7 @@ import pytest
 from overlaylab.core.model import Sample
 from overlaylab.report import blocks_told
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.specs.suite import load_suite
 from overlaylab.store.store import Store
 
@@ -25,7 +26,7 @@ def lab(tmp_path, monkeypatch):
     """measured({variant: [goodput, …]}): a run of quick under azure-a1 as both are now."""
     path = tmp_path / "lab.sqlite"
     monkeypatch.setenv("LAB_DB", str(path))
-    asked = experiment.request("weave", modes="fastdp,sleeve")
+    asked = experiment.request("weave", Options(modes="fastdp,sleeve"))
 
     def measured(values, resolution=None, **changes):
         run = replace(
@@ -92,7 +93,7 @@ def test_too_few_blocks_are_told_of(lab) -> None:
 
 
 def test_looks_are_told(lab) -> None:
-    asked = experiment.request("weave", modes="fastdp", precision=0.01)
+    asked = experiment.request("weave", Options(modes="fastdp", precision=0.01))
     assert (
         told(asked)[0]
         == "precision: ends after block 7, 14, 28, the first at which every ratio is known to ±1 %"

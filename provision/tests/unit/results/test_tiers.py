@@ -12,6 +12,7 @@ from overlaylab.machine import ready
 from overlaylab.providers import choice
 from overlaylab.results import tiers
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.store.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "fixtures" / "results"))
@@ -22,7 +23,7 @@ import maker
 
 @pytest.mark.usefixtures("machine")
 def test_each_tier_is_a_request_of_its_own_in_the_order_given() -> None:
-    found = tiers.requests("azure-a3,azure-a0 , azure-a1", "weave", blocks=2, modes="fastdp")
+    found = tiers.requests("azure-a3,azure-a0 , azure-a1", "weave", Options(blocks=2, modes="fastdp"))
     names = ("azure-a3", "azure-a0", "azure-a1")
     assert tuple(one.profile.name for one in found) == names
     assert {one.profiles for one in found} == {names}
@@ -40,7 +41,7 @@ def test_each_tier_is_a_request_of_its_own_in_the_order_given() -> None:
 
 @pytest.mark.usefixtures("machine")
 def test_the_command_line_asks_for_all_tiers() -> None:
-    asked, _ = tiers.requests("azure-a0,azure-a1", "host", seed=7)
+    asked, _ = tiers.requests("azure-a0,azure-a1", "host", Options(seed=7))
     assert experiment.command_line(asked) == (
         "./task lab:host PROFILES=azure-a0,azure-a1 CLUSTER=pair SUITE=quick BLOCKS=6 SCALE=1.0 SEED=7"
     )
@@ -48,7 +49,7 @@ def test_the_command_line_asks_for_all_tiers() -> None:
 
 @pytest.mark.usefixtures("machine")
 def test_a_stored_tier_asks_for_the_same_again_and_for_its_neighbours() -> None:
-    first, second = tiers.requests("azure-a0,azure-a1", "weave", seed=7, modes="fastdp", scale=2)
+    first, second = tiers.requests("azure-a0,azure-a1", "weave", Options(seed=7, modes="fastdp", scale=2))
     stored = first.arguments()
     assert experiment.again(stored, "libvirt").arguments() == stored | {"provider": "libvirt"}
     other = experiment.again(stored, "libvirt", "azure-a1")

@@ -305,7 +305,7 @@ def test_arp_is_said_in_the_words_of_ip_neighbour(tmp_path):
     tool.write_text('#!/bin/sh\necho "$*"\n')
     tool.chmod(0o755)
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    argv = ["sh", str(CALICO / "arp")]
+    argv = ["sh", str(CALICO / "bin" / "arp")]
     done = subprocess.run(
         [*argv, "-s", "172.16.0.1", "02:00:00:00:00:01", "-i", "cali1"],
         env=environment,

@@ -7,6 +7,7 @@ import pytest
 from overlaylab.core.model import PlannedTrial, Variant
 from overlaylab.providers import requirements
 from overlaylab.run import exchanges, experiment
+from overlaylab.run.options import Options
 from overlaylab.specs.profile import load_profile
 
 ZONES = {"node1": "a", "node2": "a"}
@@ -25,7 +26,7 @@ def seconds(one: PlannedTrial, profile: str, accelerator: str) -> float:
 def netem(monkeypatch) -> SimpleNamespace:
     """A kernel with netem, or without where `soft` says what is not applied then."""
     found = SimpleNamespace(soft=())
-    monkeypatch.setattr(requirements, "verdict", lambda variant, profile, provider: found)
+    monkeypatch.setattr(requirements, "not_applied", lambda profile: found.soft)
     return found
 
 
@@ -54,7 +55,7 @@ def test_a_tool_that_is_told_a_time_takes_it() -> None:
 def test_deitcher_2016_in_containers_is_minutes(netem) -> None:
     """It was estimated as on 1 ms and 100 Mbit/s wherever it ran: 58 minutes for a tenth of three blocks."""
     asked = experiment.request(
-        "host", suite="deitcher-2016", profile_name="none", provider="lxc", blocks=3, scale=0.1, seed=7
+        "host", Options(suite="deitcher-2016", profile="none", provider="lxc", blocks=3, scale=0.1, seed=7)
     )
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     assert len(trials) == 3 * 32

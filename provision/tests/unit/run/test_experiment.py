@@ -15,7 +15,9 @@ from overlaylab.core import progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import checkout, ready
+from overlaylab.providers import named
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory, write_inventory
 from overlaylab.specs.profile import load_profile
@@ -48,7 +50,7 @@ def hosts(tmp_path) -> Path:
 def test_what_counts_where_nothing_is_typed() -> None:
     asked = experiment.request("weave")
     assert (asked.profile.name, asked.suite.name, asked.cluster) == ("azure-a1", "quick", "pair")
-    assert (asked.blocks, asked.scale, asked.inventory) == (7, 1.0, None)
+    assert (asked.blocks, asked.options.scale, asked.inventory) == (7, 1.0, None)
     assert asked.variants == (Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve"))
     assert 0 <= asked.seed < 2**31
     assert experiment.request("weave").seed != asked.seed
@@ -59,20 +61,24 @@ def test_the_host_alone_is_one_variant() -> None:
 
 
 def test_ssh_hosts_are_not_shaped_unless_asked(hosts) -> None:
-    assert experiment.request("weave", inventory=str(hosts)).profile.is_none
-    assert experiment.request("weave", inventory=str(hosts), profile_name="azure-a2").profile.rate == 200e6
+    assert experiment.request("weave", Options(inventory=str(hosts))).profile.is_none
+    assert (
+        experiment.request("weave", Options(inventory=str(hosts), profile="azure-a2")).profile.rate == 200e6
+    )
 
 
 def test_everything_that_is_typed_counts() -> None:
     asked = experiment.request(
         "weave",
-        modes="sleeve-encrypted,fastdp",
-        arguments="overlay_weave_mtu=1410",
-        profile_name="azure-a3",
-        suite="schaaf-2015",
-        blocks=2,
-        scale=4,
-        seed=42,
+        Options(
+            modes="sleeve-encrypted,fastdp",
+            arguments="overlay_weave_mtu=1410",
+            profile="azure-a3",
+            suite="schaaf-2015",
+            blocks=2,
+            scale=4,
+            seed=42,
+        ),
     )
     assert [v.key for v in asked.variants] == ["host", "bridge", "sleeve-encrypted", "fastdp"]
     assert [b.parameters.get("duration") for b in asked.suite.benchmarks] == [8, 8, None]
@@ -82,14 +88,14 @@ def test_everything_that_is_typed_counts() -> None:
 
 def test_what_is_stored_asks_for_the_same_plan_again(hosts) -> None:
     for asked in (
-        experiment.request("weave", modes="fastdp", blocks=3, scale=2, profile_name="azure-a0"),
-        experiment.request("weave", arguments="overlay_weave_mtu=1410"),
-        experiment.request("weave", margin=0.03, precision=0.01),
-        experiment.request("host", inventory=str(hosts), suite="schaaf-2015"),
+        experiment.request("weave", Options(modes="fastdp", blocks=3, scale=2, profile="azure-a0")),
+        experiment.request("weave", Options(arguments="overlay_weave_mtu=1410")),
+        experiment.request("weave", Options(margin=0.03, precision=0.01)),
+        experiment.request("host", Options(inventory=str(hosts), suite="schaaf-2015")),
     ):
         stored = json.loads(json.dumps(asked.arguments()))
         again = experiment.again(stored, "libvirt" if asked.provider is None else asked.provider)
-        again = replace(again, provider=asked.provider)
+        again = replace(again, options=replace(again.options, provider=asked.provider))
         assert again.arguments() == asked.arguments()
         assert again.variants == asked.variants
         where = experiment.planning_inventory(asked)
@@ -102,7 +108,7 @@ def test_the_command_line_asks_for_the_same_again(monkeypatch: pytest.MonkeyPatc
     path = folder / "hosts.yml"
     write_inventory(path, replace(inventory("a", "a"), name="hosts", provider="external"))
     typed = "overlay_weave_mtu=1410 overlay_weave_range=10.200.0.0/16"
-    asked = experiment.request("weave", inventory=str(path), modes="fastdp", arguments=typed, seed=7)
+    asked = experiment.request("weave", Options(inventory=str(path), modes="fastdp", arguments=typed, seed=7))
     line = experiment.command_line(asked)
     assert line == (
         f"./task lab:weave MODES=fastdp ARGUMENTS='{typed}' CLUSTER=pair INVENTORY='{path}'"
@@ -117,9 +123,7 @@ def test_the_command_line_asks_for_the_same_again(monkeypatch: pytest.MonkeyPatc
     words = [task.removeprefix("lab:")]
     with measure.command.make_context("measure", words, help_option_names=names) as context:
         typed_again = dict(context.params)
-    assert not typed_again.pop("dry_run") and not typed_again.pop("profiles")
-    typed_again["profile_name"] = typed_again.pop("profile")
-    assert experiment.request(**typed_again).arguments() == asked.arguments()
+    assert experiment.request(typed_again.pop("overlay"), Options(**typed_again)) == asked
 
 
 def test_planning_takes_no_nodes(hosts) -> None:
@@ -128,20 +132,24 @@ def test_planning_takes_no_nodes(hosts) -> None:
         ("node1", "192.168.77.11/24", "a"),
         ("node2", "192.168.77.12/24", "a"),
     ]
-    asked = experiment.request("host", inventory=str(hosts))
+    asked = experiment.request("host", Options(inventory=str(hosts)))
     assert experiment.planning_inventory(asked).name == "hosts"
 
 
 # -- wrong ------------------------------------------------------------------------------------------
 
 
+def test_an_overlay_without_a_role_is_named() -> None:
+    with pytest.raises(UserError, match="overlay: must be an overlay that has a role"):
+        experiment.request("weve")
+
+
 @pytest.mark.parametrize(
     ("typed", "where", "rule"),
     [
-        ({"overlay": "weve"}, "overlay", "must be an overlay that has a role"),
         ({"modes": "fastpd"}, "MODES", "must be modes of weave"),
         ({"modes": ""}, "MODES", "must be names with single commas between them"),
-        ({"profile_name": "azure-a9"}, "PROFILE", None),
+        ({"profile": "azure-a9"}, "PROFILE", None),
         ({"suite": "quik"}, "SUITE", None),
         ({"cluster": "pear"}, "CLUSTER", None),
         ({"inventory": "absent.yml"}, "INVENTORY", "must name an inventory file"),
@@ -157,7 +165,7 @@ def test_planning_takes_no_nodes(hosts) -> None:
 )
 def test_what_is_typed_wrong_is_named(typed, where, rule) -> None:
     with pytest.raises(UserError) as wrong:
-        experiment.request(**({"overlay": "weave"} | typed))
+        experiment.request("weave", Options(**typed))
     assert wrong.value.where == where
     assert rule is None or wrong.value.rule == rule
     assert wrong.value.fix
@@ -193,10 +201,10 @@ def test_the_labs_own_bridge_and_ranges_that_nobody_asked_for_are_no_overlap(rou
 
 def test_an_argument_moves_the_range_out_of_the_way(routes) -> None:
     routes.append({"dst": "10.32.0.0/16", "dev": "tun0"})
-    experiment.request("weave", arguments="overlay_weave_range=10.200.0.0/16")
+    experiment.request("weave", Options(arguments="overlay_weave_range=10.200.0.0/16"))
     with pytest.raises(UserError, match=r"10\.200\.0\.0/16, and a route to 10\.200\.1\.0/24"):
         routes.append({"dst": "10.200.1.0/24", "dev": "tun1"})
-        experiment.request("weave", arguments="overlay_weave_range=10.200.0.0/16")
+        experiment.request("weave", Options(arguments="overlay_weave_range=10.200.0.0/16"))
 
 
 def test_hosts_whose_underlay_is_the_overlays_range_are_refused(tmp_path) -> None:
@@ -208,14 +216,14 @@ def test_hosts_whose_underlay_is_the_overlays_range_are_refused(tmp_path) -> Non
     path = tmp_path / "hosts.yml"
     write_inventory(path, Inventory("hosts", "external", nodes))
     with pytest.raises(UserError, match="must not overlap the underlay network"):
-        experiment.request("weave", inventory=str(path))
+        experiment.request("weave", Options(inventory=str(path)))
 
 
 def test_one_host_is_no_network(tmp_path) -> None:
     path = tmp_path / "hosts.yml"
     write_inventory(path, replace(inventory("a"), name="hosts", provider="external"))
     with pytest.raises(UserError, match=r"hosts\.yml"):
-        experiment.request("weave", inventory=str(path))
+        experiment.request("weave", Options(inventory=str(path)))
 
 
 def test_every_number_of_a_profile_can_be_put_in_force(monkeypatch) -> None:
@@ -224,12 +232,12 @@ def test_every_number_of_a_profile_can_be_put_in_force(monkeypatch) -> None:
     )
     monkeypatch.setattr(experiment.profile, "load_profile", lambda name: tier)
     assert experiment.request("weave").profile == tier
-    assert experiment.request("weave", provider="lxc").profile == tier
+    assert experiment.request("weave", Options(provider="lxc")).profile == tier
 
 
 def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
     with pytest.raises(UserError, match="PROVIDER: cannot be combined with INVENTORY"):
-        experiment.request("weave", provider="lxc", inventory=str(hosts))
+        experiment.request("weave", Options(provider="lxc", inventory=str(hosts)))
 
 
 # -- what a run is about ----------------------------------------------------------------------------
@@ -237,6 +245,7 @@ def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
 
 class Provider:
     name, cluster, accelerator, image = "libvirt", "pair", "tcg", "0123"
+    capabilities = named.capabilities(name)
     inventory = inventory("a", "b")
 
     def describe(self) -> dict:
@@ -244,7 +253,7 @@ class Provider:
 
 
 def test_the_record_names_everything_that_decides_a_result() -> None:
-    asked = experiment.request("weave", modes="fastdp", seed=7)
+    asked = experiment.request("weave", Options(modes="fastdp", seed=7))
     found = experiment.record(asked, Provider())
     assert (found.cluster, found.provider, found.accelerator, found.image) == (
         "pair",
@@ -265,7 +274,7 @@ def test_the_record_names_everything_that_decides_a_result() -> None:
 
 def test_hosts_are_described_by_their_kind_and_not_by_name() -> None:
     provider = Provider()
-    provider.name = "hosts"
+    provider.capabilities = named.capabilities("hosts")
     found = experiment.record(experiment.request("host"), provider)
     assert found.machine == "1 CPUs, CPU unknown, 1024 MiB"
 
@@ -298,7 +307,7 @@ def test_hosts_are_described_by_their_kind_and_not_by_name() -> None:
 )
 def test_what_has_changed_since_a_run_began(change, words) -> None:
     stored = replace(
-        experiment.record(experiment.request("weave", seed=7), Provider()),
+        experiment.record(experiment.request("weave", Options(seed=7)), Provider()),
         role_digests={"host": "same", "weave": "same"},
         machine="2 cores",
     )
@@ -309,7 +318,7 @@ def test_what_has_changed_since_a_run_began(change, words) -> None:
 
 
 def test_an_estimate_without_experience() -> None:
-    asked = experiment.request("weave", blocks=2)
+    asked = experiment.request("weave", Options(blocks=2))
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     inside = 2 * 3 * (6 + 2)  # blocks, variants, iperf3 with its omitted second and qperf
     assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * 3 * 8
@@ -321,20 +330,20 @@ def test_an_estimate_without_experience() -> None:
 
 def test_an_estimate_learns_from_cells_on_this_machine(hosts) -> None:
     progress.remember("cell-overhead-weave-tcg", 20)
-    asked = experiment.request("weave", blocks=2)
+    asked = experiment.request("weave", Options(blocks=2))
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     inside = 2 * 3 * (6 + 2)
     assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * (8 + 20 + 20)
     left = [trial for trial in trials if trial.block == 2]  # what a run that is resumed still has to do
     assert experiment.estimate(asked, left, "tcg").seconds == inside / 2 + 25 + (8 + 20 + 20)
-    on_hosts = experiment.request("weave", blocks=2, inventory=str(hosts))
+    on_hosts = experiment.request("weave", Options(blocks=2, inventory=str(hosts)))
     found = experiment.estimate(on_hosts, trials, "bare")
     assert (found.memory, found.disk) == (0, 0)
     assert found.seconds == inside + 25 + 2 * 3 * 13
 
 
 def test_every_pair_of_zones_is_in_the_estimate() -> None:
-    asked = experiment.request("host", cluster="three-zones", blocks=2)
+    asked = experiment.request("host", Options(cluster="three-zones", blocks=2))
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     assert len(trials) == 2 * 3 * 2  # blocks, pairs, benchmarks
     inside, proof = 2 * 3 * (6 + 2), 25 + 2 * 17
@@ -347,7 +356,9 @@ def test_every_pair_of_zones_is_in_the_estimate() -> None:
 
 def test_floods_in_fragments_are_waited_for_in_the_estimate() -> None:
     """On azure-a1, 100 Mbit/s: UDP at 1000 and 3000 Mbit/s in datagrams of 8 KiB, each before another UDP trial."""
-    asked = experiment.request("host", cluster="pair", suite="skybet-2017", profile_name="azure-a1", blocks=1)
+    asked = experiment.request(
+        "host", Options(cluster="pair", suite="skybet-2017", profile="azure-a1", blocks=1)
+    )
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     order = [trial.benchmark for trial in trials]
     waits = 30 * sum(name in ("udp-1000-8k", "udp-3000-8k") for name in order[:-1])
@@ -356,7 +367,7 @@ def test_floods_in_fragments_are_waited_for_in_the_estimate() -> None:
 
 
 def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
-    asked = experiment.request("weave", suite="schaaf-2015", scale=2)
+    asked = experiment.request("weave", Options(suite="schaaf-2015", scale=2))
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     tools = {t.tool for t in trials}
     assert tools == {"qperf"}
@@ -366,7 +377,10 @@ def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
 def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) -> None:
     with pytest.raises(UserError, match=r"sr-iov: needs a network card with virtual functions"):
         experiment.request("sr-iov")
-    assert experiment.request("sr-iov", inventory=str(hosts)).variants == (Variant("host"), Variant("sr-iov"))
+    assert experiment.request("sr-iov", Options(inventory=str(hosts))).variants == (
+        Variant("host"),
+        Variant("sr-iov"),
+    )
     assert experiment.request("all").left_out[Variant("sr-iov")].startswith("not on this machine: ")
 
 
@@ -374,25 +388,30 @@ def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) ->
 
 
 def test_a_suite_gets_the_blocks_that_its_comparisons_take() -> None:
-    assert [experiment.request("weave", modes=modes).blocks for modes in ("fastdp", "fastdp,sleeve")] == [
+    assert [
+        experiment.request("weave", Options(modes=modes)).blocks for modes in ("fastdp", "fastdp,sleeve")
+    ] == [
         6,
         7,
     ]
-    assert experiment.request("weave", modes="fastdp,fastdp-encrypted,sleeve,sleeve-encrypted").blocks == 8
-    assert experiment.request("weave", blocks=2).blocks == 2
-    assert experiment.request("weave", suite="schaaf-2015").blocks == 3, "as its author repeated it"
+    assert (
+        experiment.request("weave", Options(modes="fastdp,fastdp-encrypted,sleeve,sleeve-encrypted")).blocks
+        == 8
+    )
+    assert experiment.request("weave", Options(blocks=2)).blocks == 2
+    assert experiment.request("weave", Options(suite="schaaf-2015")).blocks == 3, "as its author repeated it"
 
 
 def test_precision_settles_its_looks_before_the_run() -> None:
-    asked = experiment.request("weave", precision=0.02)
+    asked = experiment.request("weave", Options(precision=0.02))
     assert (asked.rules.looks, asked.blocks, asked.rules.margin) == ((8, 16, 32), 32, 0.02)
     assert " BLOCKS=32 " in experiment.command_line(asked)
     assert experiment.command_line(asked).endswith(" PRECISION=2%")
-    asked = experiment.request("weave", precision=0.005, margin=0.05, blocks=20)
+    asked = experiment.request("weave", Options(precision=0.005, margin=0.05, blocks=20))
     assert (asked.rules.looks, asked.blocks) == ((10, 20), 20)
     assert experiment.command_line(asked).endswith(" MARGIN=5% PRECISION=0.5%")
     with pytest.raises(UserError, match=r"BLOCKS: must be at least 8 with PRECISION and 2 comparisons"):
-        experiment.request("weave", precision=0.02, blocks=7)
+        experiment.request("weave", Options(precision=0.02, blocks=7))
     for typed in ({"margin": 0.0}, {"precision": 0.6}):
         with pytest.raises(UserError, match=r"must lie between 0.05 % and 50 %"):
-            experiment.request("weave", **typed)
+            experiment.request("weave", Options(**typed))

@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 from lab_captures import pinged_back
 from lab_fakes import DAEMON, UNIT
 from lab_run import COUNTERS, FASTDP, HOST, IPERF3, PING_BACK, PROBE, QPERF, STATUS, Bench, probe, status
 
+from overlaylab.core.errors import NodeError
+from overlaylab.run import proof
 from overlaylab.tools import base as benchmarks
 
 NEW = [500, "S", 9000]
@@ -60,6 +63,15 @@ async def test_a_ping_that_gets_lost_is_looked_at_once_more(bench) -> None:
     await bench.run()
     assert bench.outcomes() == [("ok", None)] * 2
     assert len([s for s in bench.lab.nodes["node2"].log if PING_BACK in s]) == 4
+
+
+@pytest.mark.parametrize("printed", ["[]", "7", "null", "not JSON"])
+async def test_a_status_that_is_no_json_object_is_a_failing_node(bench, printed) -> None:
+    bench.lab.client.answers[STATUS] = printed
+    with pytest.raises(
+        NodeError, match=f"node1: the overlay's status cannot be read: {re.escape(repr(printed))}"
+    ):
+        await proof.endpoints([bench.lab.client])
 
 
 async def test_packets_that_nothing_is_known_to_carry_void(bench) -> None:

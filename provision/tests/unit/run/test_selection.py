@@ -7,6 +7,7 @@ from overlaylab.core.model import Variant
 from overlaylab.providers import requirements
 from overlaylab.providers.requirements import Verdict
 from overlaylab.run import experiment, selection
+from overlaylab.run.options import Options
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import load_profile
 
@@ -83,10 +84,10 @@ def test_what_is_meant_must_be_clear(overlay, modes, only, message) -> None:
 
 
 def test_all_is_asked_for_again(own_cache) -> None:
-    asked = experiment.request("all", only="weave", modes="default", seed=7)
+    asked = experiment.request("all", Options(overlays="weave", modes="default", seed=7))
     assert asked.variants == (Variant("host"), Variant("weave", "fastdp"), Variant("weave", "sleeve"))
     assert experiment.again(asked.arguments(), "libvirt") == experiment.request(
-        "all", only="weave", modes="default", seed=7, provider="libvirt"
+        "all", Options(overlays="weave", modes="default", seed=7, provider="libvirt")
     )
     assert experiment.command_line(asked) == (
         "./task lab:all MODES=default CLUSTER=pair PROFILE=azure-a1 SUITE=quick BLOCKS=7 SCALE=1.0 SEED=7 OVERLAYS=weave"
@@ -95,4 +96,4 @@ def test_all_is_asked_for_again(own_cache) -> None:
 
 def test_arguments_are_one_overlays() -> None:
     with pytest.raises(UserError, match="ARGUMENTS: are one overlay's"):
-        experiment.request("all", arguments="overlay_weave_mtu=1410")
+        experiment.request("all", Options(arguments="overlay_weave_mtu=1410"))

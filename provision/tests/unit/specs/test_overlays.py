@@ -1,7 +1,6 @@
 """What overlay roles say about themselves. Wrong words: test_documents_golden.py."""
 
 import shutil
-from collections.abc import Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -16,21 +15,16 @@ REAL = overlays.names()
 
 
 @pytest.fixture
-def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def roles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A checkout with one overlay role, ``example``."""
     folder = tmp_path / "roles"
     (folder / "overlay_example" / "meta").mkdir(parents=True)
-    shutil.copy(overlays.ROLES / "overlay.schema.json", folder)
     shutil.copy(GOLDEN / "right" / "overlay.yml", folder / "overlay_example" / "meta")
     (folder / "overlay_common").mkdir()
     (tmp_path / "playbooks").mkdir()
-    monkeypatch.setattr(overlays, "ROLES", folder)
+    monkeypatch.setattr(overlays, "FOLDERS", [folder])
     monkeypatch.setattr(overlays, "PROVISION", tmp_path)
-    overlays.names.cache_clear()
-    overlays.load.cache_clear()
-    yield folder
-    overlays.names.cache_clear()
-    overlays.load.cache_clear()
+    return folder
 
 
 def test_an_overlay_is_found_by_its_role(roles: Path) -> None:
@@ -71,8 +65,6 @@ def add_role(roles: Path, name: str, **keys: list[str]) -> None:
     (roles / f"overlay_{name}" / "meta").mkdir(parents=True)
     extra = "".join(f"{key}: [{', '.join(value)}]\n" for key, value in keys.items())
     (roles / f"overlay_{name}" / "meta" / "overlay.yml").write_text(text + extra)
-    overlays.names.cache_clear()
-    overlays.load.cache_clear()
 
 
 def add_recipe(roles: Path, name: str) -> Path:
@@ -141,7 +133,7 @@ def test_the_digest_does_not_follow_what_is_no_input(roles: Path) -> None:
 def test_every_role_describes_modes_that_its_arguments_know(name: str) -> None:
     overlay = overlays.load(name)
     specs = parse_document(overlays.role(name) / "meta" / "argument_specs.yml").data["argument_specs"]
-    options = {key for spec in specs.values() for key in spec.get("options", {})}
+    options = set(specs["main"]["options"])
     for mode in overlay.modes.values():
         assert set(mode.arguments) <= options
     assert overlay.range_argument is None or overlay.range_argument in options

@@ -1,16 +1,7 @@
 /** What a chart is: pure data for Plotly, made from rows, and the same values as a table for CSV, copying and screen readers. */
 import type { Data, Layout } from "plotly.js";
-import { plainText } from "../../contract/text";
-
-export type Cell = string | number | null;
-
-export interface Grid {
-  /** number: its texts are numbers, to be set right. */
-  columns: { name: string; unit?: string; number?: boolean }[];
-  rows: Cell[][];
-  /** For each row what a click on its point in the plot gives; null for rows that are no point. */
-  points?: unknown[];
-}
+import type { Grid } from "../lib/grid";
+import { clean } from "../lib/text";
 
 export interface Figure {
   /** What is plotted, in which unit, with how many repetitions: text of the page, to be escaped where Plotly gets it. */
@@ -22,10 +13,7 @@ export interface Figure {
   summary: string;
 }
 
-/** A text of a database as it may stand on the page: no character that is invisible or turns the line round, never longer than this. */
-export const clean = (text: string, most = 80): string => plainText(text, most);
-
-/** The same for Plotly, which reads a little markup in its texts. */
+/** `clean` for Plotly, which reads a little markup in its texts. */
 export const plain = (text: string, most = 80): string =>
   clean(text, most).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 

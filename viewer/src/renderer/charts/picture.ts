@@ -1,6 +1,7 @@
 /** A figure as a picture of its own: as on the page, with its title above all else, on room of its own. */
 import type { Layout } from "plotly.js";
-import { clean, plain } from "./figure";
+import { clean } from "../lib/text";
+import { plain } from "./figure";
 
 /** px. */
 export const WIDTH = 1200;

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { Asked } from "../query";
+import type { Asked } from "../state/query";
 import { ProblemBox } from "./problem";
 
 /** What a question gave: the rows, or why there are none (yet). */

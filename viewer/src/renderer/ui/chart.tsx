@@ -2,13 +2,14 @@
 
 import type { PlotlyHTMLElement, PlotMouseEvent } from "plotly.js";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { clean, type Figure } from "../charts/figure";
+import type { Figure } from "../charts/figure";
 import { theme, themed } from "../charts/theme";
-import { plotly } from "../plotly";
-import { dark } from "../theme";
+import { clean } from "../lib/text";
+import { dark } from "../state/theme";
 import { unexpected } from "./boundary";
 import { ExportMenu } from "./export-menu";
 import { GridTable } from "./grid-table";
+import { plotly } from "./plotly";
 import { ProblemBox } from "./problem";
 
 /** onPoint: called with a point's `customdata`, on a click or with its button in the table, which names the view that it leads to. */

@@ -1,5 +1,5 @@
 /** One of several; not shown where there is nothing to choose. */
-import { clean } from "../charts/figure";
+import { clean } from "../lib/text";
 
 /** all: what choosing none of them is called; without it one is always chosen. */
 export function Choice({

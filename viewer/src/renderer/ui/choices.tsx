@@ -1,4 +1,4 @@
-import type { Choice } from "../narrow";
+import type { Choice } from "../lib/narrow";
 
 /** Selects for the choices that leave any. */
 export function Choices({

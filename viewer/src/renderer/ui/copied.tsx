@@ -1,9 +1,9 @@
 /** A table, and the button that takes it to a spreadsheet. */
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
-import { copy } from "../clipboard";
-import { tableText } from "../table-text";
+import { copy } from "../state/clipboard";
 import { Scroll } from "./scroll";
+import { tableText } from "./table-text";
 
 export function Copied({ children }: { children: ComponentChildren }) {
   const place = useRef<HTMLDivElement>(null);

@@ -1,8 +1,8 @@
 /** The run has nothing for this view: what measures it, and which runs of the file have. */
-import type { RunRow } from "../../contract/overview";
-import { useQuery } from "../query";
-import { runTitle } from "../run-words";
-import { chooseRun } from "../state";
+import type { RunRow } from "../../contract/run";
+import { runTitle } from "../lib/run-words";
+import { useQuery } from "../state/query";
+import { chooseRun } from "../state/state";
 
 const MOST = 5;
 

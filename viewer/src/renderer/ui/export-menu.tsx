@@ -1,12 +1,12 @@
 /** SVG, PNG or CSV of one figure. */
 
-import { bridge } from "../bridge";
 import type { Figure } from "../charts/figure";
 import { titled, WIDTH } from "../charts/picture";
 import { theme, themed } from "../charts/theme";
-import { csv } from "../csv";
-import { sayFailed } from "../failures";
-import { plotly } from "../plotly";
+import { csv } from "../lib/csv";
+import { bridge } from "../state/bridge";
+import { sayFailed } from "../state/failures";
+import { plotly } from "./plotly";
 
 const fileName = (title: string): string =>
   title

@@ -1,8 +1,8 @@
 /** A grid of values as a table that can be copied. */
 import { useState } from "preact/hooks";
-import type { Cell, Grid } from "../charts/figure";
-import { copy } from "../clipboard";
-import { tabbed } from "../csv";
+import { tabbed } from "../lib/csv";
+import type { Cell, Grid } from "../lib/grid";
+import { copy } from "../state/clipboard";
 import { CopyTable } from "./copied";
 
 /** Rows that are shown at first, and again with each request for more: a page of a hundred thousand takes a minute. */

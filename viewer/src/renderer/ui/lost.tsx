@@ -1,7 +1,7 @@
 /** Says that no trial holds, with the way to why; or, where that is not so, what is said otherwise. */
 import type { ComponentChildren } from "preact";
-import { type Counts, lostWords } from "../lost";
-import { show } from "../state";
+import { type Counts, lostWords } from "../lib/lost";
+import { show } from "../state/state";
 
 export function Lost({
   counts,

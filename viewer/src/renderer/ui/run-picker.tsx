@@ -1,8 +1,8 @@
 /** Which run is looked at: the one chosen, else the newest that has something in it. Shared by all views. */
-import type { RunRow } from "../../contract/overview";
-import { type Asked, useQuery } from "../query";
-import { runTitle, runWords } from "../run-words";
-import { chooseRun, currentRun } from "../state";
+import type { RunRow } from "../../contract/run";
+import { runTitle, runWords } from "../lib/run-words";
+import { type Asked, useQuery } from "../state/query";
+import { chooseRun, currentRun } from "../state/state";
 import { Rows } from "./asked";
 
 /** Runs come newest first. One that was interrupted before its first trial has nothing to show. */

@@ -1,7 +1,7 @@
 /** Rows that can be sorted by a column and chosen: the table of runs, the list of trials. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { sorted } from "../sorted";
+import { sorted } from "../lib/sorted";
 import { TableScroll } from "./copied";
 
 export interface Column<Row> {

@@ -1,10 +1,10 @@
 /** Trials that a plot cannot show, by name. */
-import type { Variant } from "../../contract/load";
-import { clean } from "../charts/figure";
-import { showTrial } from "../state";
-import { variantName } from "../variants";
+import type { VariantColumns } from "../../contract/columns";
+import { clean } from "../lib/text";
+import { variantName } from "../lib/variants";
+import { showTrial } from "../state/state";
 
-interface Trial extends Variant {
+interface Trial extends VariantColumns {
   trial_id: number;
   benchmark: string;
   block: number;

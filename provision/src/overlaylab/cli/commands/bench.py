@@ -16,8 +16,10 @@ from overlaylab.cli.commands.bench_scale import stats_command, store_command
 from overlaylab.cli.commands.bench_statistics import command as statistics_command
 from overlaylab.cli.commands.bench_viewer import command as viewer
 from overlaylab.cli.commands.measure import carry_out
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import paths
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 
 
 @click.group()
@@ -34,21 +36,19 @@ command.add_command(viewer)
 
 
 @command.command()
-@click.option("--profile", envvar="PROFILE", default="azure-a1", show_default=True, help="Tier to emulate.")
-@click.option(
-    "--blocks", envvar="BLOCKS", type=int, default=2, show_default=True, help="Repetitions of the whole."
+@run_options(
+    profile=Own("Tier to emulate.", "azure-a1"),
+    blocks=Own("Repetitions of the whole.", 2),
+    scale=Own(default=2.0),
 )
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=2.0, show_default=True, help="Stretch durations."
-)
-def harness(profile: str, blocks: int, scale: float) -> None:
+def harness(typed: Options) -> None:
     """What the harness costs: wall time outside reverts and set-up over the seconds inside trials.
 
     Runs the suite quick on host, fastdp and sleeve into a database of its own.
     """
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LAB_DB"] = f"{folder}/bench.sqlite"
-        asked = experiment.request("weave", profile_name=profile, blocks=blocks, scale=scale)
+        asked = experiment.request("weave", typed)
         clock = carry_out(asked)
     ratio = (clock.trials + clock.harness) / clock.trials
     print(

@@ -8,16 +8,17 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict, Unpack
 
 import click
 
 from overlaylab.bench import fidelity_lab, fidelity_table
 from overlaylab.cli.commands.measure import accelerator_for, carry_out
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import PlainConsole, output, readable, say
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.specs.profile import Profile
 from overlaylab.stats.inference import MEDIAN_TAKES
 from overlaylab.store.store import Store
@@ -25,30 +26,14 @@ from overlaylab.store.store import Store
 Known = Mapping[fidelity_lab.Tier, list[Profile]]
 
 
-class How(TypedDict):
-    """What every run has in common, as `experiment.request` takes it."""
-
-    blocks: int
-    suite: str
-    scale: float
-    provider: str | None
-
-
 @click.command("fidelity")
-@click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
-@click.option(
-    "--blocks",
-    envvar="BLOCKS",
-    type=int,
-    default=MEDIAN_TAKES,
-    show_default=True,
-    help="Repetitions of the whole.",
-)
-@click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
-)
-@click.option("--provider", envvar="PROVIDER", help="What the nodes are (default: what fits this machine).")
+@run_options(
+    "suite", "scale",
+    profiles=Own("Only these tiers, comma-separated (default: all)."),
+    provider=Own("What the nodes are (default: what fits this machine)."),
+    blocks=Own("Repetitions of the whole.", MEDIAN_TAKES),
+    dry_run=Own("List what would be measured; start nothing."),
+)  # fmt: skip
 @click.option(
     "--measure",
     envvar="MEASURE",
@@ -57,22 +42,21 @@ class How(TypedDict):
     show_default=True,
     help="no: judge what the database holds already.",
 )
-@click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="List what would be measured; start nothing.")
-def command(profiles: str | None, measure: str, dry_run: bool, **how: Unpack[How]) -> None:
+def command(measure: str, typed: Options) -> None:
     """The lab's ratios beside the published ones, with a verdict by their intervals.
 
     What the database does not hold of the tiers as they are described now is measured first.
     """
     known = fidelity_lab.tiers()
     trouble: list[str] = []
-    if measure == "yes" or dry_run:
-        todo, trouble = _todo(profiles, known, how)
-        if dry_run:
+    if measure == "yes" or typed.dry_run:
+        todo, trouble = _todo(known, typed)
+        if typed.dry_run:
             _list(todo, trouble)
             return
         trouble += _carry_out(todo)
     with _database() as store:
-        found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
+        found = fidelity_lab.chosen(typed.profiles, fidelity_lab.published_pairs(store), known)
         lines = fidelity_lab.lines(store, found, known)
     fidelity_table.show(lines, fidelity_lab.left_out(found, known), output(PlainConsole))
     for line in trouble:
@@ -90,24 +74,24 @@ def _database() -> Iterator[Store]:
             yield store
 
 
-def _todo(profiles: str | None, known: Known, how: How) -> tuple[list[experiment.Request], list[str]]:
+def _todo(known: Known, typed: Options) -> tuple[list[experiment.Request], list[str]]:
     """What has to be measured, checked before anything starts; and what this lab refuses to, in words."""
     asked: list[experiment.Request] = []
     refused: list[str] = []
     with _database() as store:
-        found = fidelity_lab.chosen(profiles, fidelity_lab.published_pairs(store), known)
+        found = fidelity_lab.chosen(typed.profiles, fidelity_lab.published_pairs(store), known)
         measured = fidelity_lab.Runs(store)
         runs = fidelity_lab.wanted(found, known)
         for run in runs:
             try:
-                here = accelerator_for([_request(run, how)])
+                here = accelerator_for([_request(run, typed)])
                 lacking = []
                 for pair in run.pairs:
                     one = measured.of(pair, known[fidelity_lab.tier_of(pair)]).get(here)
-                    if one is None or not one.suffices(how["blocks"]):
+                    if one is None or not one.suffices(typed.blocks or MEDIAN_TAKES):
                         lacking.append(pair)
                 if lacking:
-                    asked.append(_request(replace(run, pairs=tuple(lacking)), how))
+                    asked.append(_request(replace(run, pairs=tuple(lacking)), typed))
             except UserError as wrong:
                 if len(runs) == len(refused) + 1:  # none can be measured: what was typed is wrong
                     raise
@@ -115,10 +99,9 @@ def _todo(profiles: str | None, known: Known, how: How) -> tuple[list[experiment
     return asked, refused
 
 
-def _request(run: fidelity_lab.Wanted, how: How) -> experiment.Request:
-    return experiment.request(
-        run.overlay, modes=run.modes, arguments=run.arguments, profile_name=run.profile, **how
-    )
+def _request(run: fidelity_lab.Wanted, typed: Options) -> experiment.Request:
+    of_run = replace(typed, modes=run.modes, arguments=run.arguments, profile=run.profile)
+    return experiment.request(run.overlay, of_run)
 
 
 def _list(todo: list[experiment.Request], refused: list[str]) -> None:

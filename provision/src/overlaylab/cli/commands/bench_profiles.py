@@ -13,15 +13,16 @@ from overlaylab.bench import accuracy_run, accuracy_table
 from overlaylab.bench.accuracy_plan import KINDS, Step, plan
 from overlaylab.bench.accuracy_run import SUITE, ProfileBench
 from overlaylab.cli.commands.measure import interruptible, provider_for
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import HOST, ProfileCheck, RunRecord, Variant
 from overlaylab.core.progress import PlainConsole, output, readable, say
-from overlaylab.machine import ready
-from overlaylab.providers import Provider, choice
+from overlaylab.providers import Provider, choice, named
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
+from overlaylab.run.options import Options
 from overlaylab.shaping.shaper import Shaper
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.profile import Profile, load_profile
@@ -32,7 +33,11 @@ NodesOf = tuple[str, str, tuple[float, float]]
 
 
 @click.command("profiles")
-@click.option("--profiles", envvar="PROFILES", help="Only these tiers, comma-separated (default: all).")
+@run_options(
+    profiles=Own("Only these tiers, comma-separated (default: all)."),
+    provider=Own("What the nodes are (default: what fits this machine)."),
+    dry_run=Own("List what would be checked; start nothing."),
+)
 @click.option(
     "--clusters",
     "names",
@@ -44,20 +49,18 @@ NodesOf = tuple[str, str, tuple[float, float]]
 @click.option(
     "--kinds", envvar="KINDS", help=f"Only these kinds of checks, comma-separated: {', '.join(KINDS)}."
 )
-@click.option("--provider", envvar="PROVIDER", help="What the nodes are (default: what fits this machine).")
-@click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="List what would be checked; start nothing.")
-def command(profiles: str | None, names: str, kinds: str | None, provider: str | None, dry_run: bool) -> None:
+def command(names: str, kinds: str | None, typed: Options) -> None:
     """What each profile does against what it says: goodput, RTT, loss, bursts, jitter, on an idle machine.
 
     On pair each capped tier is checked at 1500 and at 9001 bytes of MTU, the two-rate ones with a scaled bucket, and
     azure-a1 with loss and jitter. Exit code 1 where a check failed.
     """
-    tiers = [load_profile(name) for name in chosen(profiles, names_in(paths.PROFILES), "PROFILES")]
+    tiers = [load_profile(name) for name in chosen(typed.profiles, names_in(paths.PROFILES), "PROFILES")]
     where = chosen(names, names_in(paths.CLUSTERS), "CLUSTERS")
-    lab = Lab(tiers, where, provider)
+    lab = Lab(tiers, where, typed.provider)
     wanted = chosen(kinds, tuple(KINDS), "KINDS", "must be kinds of checks")
     steps = plan(sorted(tiers, key=lab.order), where, wanted)
-    if dry_run:
+    if typed.dry_run:
         _list(steps, lab)
         return
     with Store.open(paths.database()) as store:
@@ -122,7 +125,9 @@ class Lab:
             for cluster in where
             for tier in tiers
             for request in [
-                experiment.request(HOST, cluster=cluster, provider=provider, profile_name=tier.name, seed=0)
+                experiment.request(
+                    HOST, Options(cluster=cluster, provider=provider, profile=tier.name, seed=0)
+                )
             ]
         }
         for name in where:
@@ -133,8 +138,9 @@ class Lab:
         self.entered = False
 
     def _limits(self, tier: Profile) -> tuple[float, float]:
-        """vCPUs and quota that the tier's nodes have for life, as containers do; zeros: they can be told at any time."""
-        return (tier.vcpus or 0, tier.quota or 0) if self.chosen[tier.name][0] == "lxc" else (0, 0)
+        """vCPUs and quota that the tier's nodes have for life; zeros: they can be told at any time."""
+        for_life = named.capabilities(self.chosen[tier.name][0]).limits_at_creation
+        return (tier.vcpus or 0, tier.quota or 0) if for_life else (0, 0)
 
     def order(self, tier: Profile) -> tuple[str, float, float]:
         """Sorts tiers so that those of the same nodes follow each other."""
@@ -147,7 +153,7 @@ class Lab:
         if nodes_of != self.nodes_of:
             await self._give_up(nodes_of)
             say(chosen[1])
-            ready.ensure(chosen[0])
+            named.make_ready(chosen[0])
             self.provider = provider_for(asked, chosen)
             await self.provider.prepare([Variant(HOST)], say)
             self.nodes_of = nodes_of

@@ -27,14 +27,13 @@ from overlaylab.specs.profile import Profile
 def provider_of(cluster: str, asked: str | None, tier: Profile | None = None) -> Provider:
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
-    tier: what its nodes are for, where it is known: containers get a tier's vCPUs and quota when they are made.
+    tier: what its nodes are for, where it is known: some get a tier's vCPUs and quota when they are made.
     Raises UserError.
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
     name = asked or named.of_cluster(cluster)
-    if tier is not None and name == "lxc":
-        return named.make(name, cluster, say, vcpus=tier.vcpus, quota=tier.quota)
-    return named.make(name, cluster, say)
+    limits: named.How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
+    return named.make(name, cluster, say, **limits)
 
 
 def provider_there(
@@ -45,9 +44,7 @@ def provider_there(
     Raises UserError where the cluster has no nodes, before anything is installed for them.
     """
     if inventory:
-        from overlaylab.providers.hosts import Hosts
-
-        return Hosts(paths.typed(inventory), say)
+        return named.hosts(paths.typed(inventory), say)
     if not has_nodes(cluster, asked):
         raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
     return provider_of(cluster, asked, tier)
@@ -61,12 +58,12 @@ def has_nodes(cluster: str, asked: str | None) -> bool:
     clusters.load_cluster(cluster)
     if asked:
         named.check(asked)
-    return any(cluster in named.clusters_of(name) for name in ([asked] if asked else named.NAMES))
+    return any(cluster in named.clusters_of(name) for name in ([asked] if asked else named.names()))
 
 
 async def are_up(provider: Provider) -> bool:
     """Whether commands can be run on the nodes as they are; SSH hosts are taken to be up."""
-    if provider.name == "hosts":
+    if not provider.capabilities.makes_nodes:
         return True
     if not (provider.folder / "inventory.yml").exists():
         return False
@@ -123,7 +120,7 @@ def status(cluster: str, asked: str | None) -> None:
         states = await provider.status()
         answers = set(states.values()) == {"running"} and (provider.folder / "inventory.yml").exists()
         profile = await _profile_in_force(cluster, provider) if answers else None
-        return states, await provider.kept() if provider.snapshots else frozenset(), profile
+        return states, await provider.kept() if provider.capabilities.snapshots else frozenset(), profile
 
     states, ready, profile = asyncio.run(ask())
     title = f"cluster {cluster} ({provider.name}): {provider.spec.description}"
@@ -147,14 +144,14 @@ def status(cluster: str, asked: str | None) -> None:
     # Addresses are there to be copied: a narrow terminal folds the line, and nothing is cut.
     out.width = max(out.width, out.measure(table, options=out.options.update(max_width=500)).maximum)
     out.print(table)
-    why = f" ({host.accelerator_reason()})" if provider.name == "libvirt" else ""
+    why = f" ({host.accelerator_reason()})" if provider.capabilities.accelerator is None else ""
     out.print(f"accelerator: {provider.accelerator}{why}")
     if profile:
         words, delayed = profile
         out.print(f"profile in force: {words}", soft_wrap=True)
         if delayed and ACCELERATORS[provider.accelerator].is_emulated:
             out.print(profile_table.SPARSE, soft_wrap=True)
-    if not provider.snapshots:
+    if not provider.capabilities.snapshots:
         return
     names = [
         f"{name} {key}" if key != name else name
@@ -229,7 +226,9 @@ def down(cluster: str, asked: str | None) -> None:
     clusters.load_cluster(cluster)
     if asked:
         named.check(asked)
-    there = [name for name in named.NAMES if cluster in named.clusters_of(name) and asked in (None, "", name)]
+    there = [
+        name for name in named.names() if cluster in named.clusters_of(name) and asked in (None, "", name)
+    ]
     for name in there:
         with lock.cluster_lock(cluster, "switching nodes off"):
             asyncio.run(named.make(name, cluster, say).down())
@@ -269,19 +268,12 @@ def _remove_nodes(cluster: str) -> tuple[list[str], list[str]]:
     """
     removed: list[str] = []
     failed: list[str] = []
-    for provider in named.NAMES:
+    for provider in named.names():
         made = [name for name in named.clusters_of(provider) if cluster in ("", name)]
         for name in made:
             try:
                 with lock.cluster_lock(name, "removing nodes"):
-                    # An earlier destroy has ended it; where it is not installed, it has no nodes either.
-                    if provider == "libvirt" and not services.is_installed():
-                        shutil.rmtree(named.folder(provider, name) / "vagrant", ignore_errors=True)
-                        (named.folder(provider, name) / "state.json").unlink(missing_ok=True)
-                    else:
-                        if provider == "libvirt":
-                            services.ensure_running()
-                        asyncio.run(named.remove(provider, name, say))
+                    asyncio.run(named.remove(provider, name, say))
             except (UserError, NodeError) as error:
                 failed.append(f"{name} ({provider}): {error}")
                 continue
@@ -292,14 +284,9 @@ def _remove_nodes(cluster: str) -> tuple[list[str], list[str]]:
 
 def _remove_traces(keep_cache: bool) -> None:
     """Take away what is left without nodes: storage pool, daemons that setup started, and the cache folder."""
-    from overlaylab.image.vagrant import pool, pool_path
     from overlaylab.machine import access, packages
-    from overlaylab.providers import virsh
 
-    if services.is_installed() and pool_path().exists():
-        services.ensure_running()
-        asyncio.run(virsh.remove_pool(pool()))
-        shutil.rmtree(pool_path(), ignore_errors=True)
+    asyncio.run(named.remove_shared())
     for service in services.stop_services():
         say(f"{service} stopped")
     access.close_kvm()

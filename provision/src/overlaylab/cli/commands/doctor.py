@@ -13,7 +13,7 @@ from overlaylab.desktop import checks as viewer_checks
 from overlaylab.image import checks as image_checks
 from overlaylab.machine import access, ready
 from overlaylab.machine import checks as host_checks
-from overlaylab.providers import lxc_host, named, requirements
+from overlaylab.providers import choice, named, requirements
 
 if TYPE_CHECKING:  # drawing takes time to import, and JSON needs none of it
     from rich.console import Console
@@ -35,7 +35,7 @@ def command(as_json: bool) -> None:
     checks = [*host_checks.all_checks(), *image_checks.all_checks(), *viewer_checks.all_checks()]
     fit = host_checks.can_run(checks)
     rows = requirements.survey()
-    loaded = lxc_host.loaded_modules()
+    loaded = choice.loaded()
     if as_json:
         report = {
             "can_run": fit,
@@ -82,17 +82,17 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
     """Overlay and mode, and each profile, against provider: a tick, or the reason."""
     table = _table("What runs on which provider (PROVIDER=…)")
     table.add_column("", no_wrap=True)
-    for provider in named.NAMES:
+    for provider in named.names():
         table.add_column(_heading(provider), overflow="fold")
     for number, row in enumerate(rows):
         last = number + 1 < len(rows) and row.profile is None and rows[number + 1].profile is not None
-        cells = (_cell(row.verdicts[provider]) for provider in named.NAMES)
+        cells = (_cell(row.verdicts[provider]) for provider in named.names())
         table.add_row(row.title, *cells, end_section=last)
     out = _console()
     out.print(table)
-    installs = dict.fromkeys(name for row in rows for v in row.verdicts.values() for name in v.installs)
-    if installs:
-        out.print(f"The first task with PROVIDER=lxc installs {requirements.listed(installs)}.")
+    for provider in named.names():
+        if installs := dict.fromkeys(name for row in rows for name in row.verdicts[provider].installs):
+            out.print(f"The first task with PROVIDER={provider} installs {requirements.listed(installs)}.")
     if loaded:
         out.print(
             f"Kernel modules that the lab has loaded here: {', '.join(loaded)}; ./task lab:destroy unloads them."
@@ -100,9 +100,10 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
 
 
 def _heading(provider: str) -> str:
-    if provider == "libvirt":
-        return f"libvirt ({ready.accelerator().upper()})"
-    return f"{provider} (this kernel)" if provider in requirements.SHARED_KERNEL else provider
+    can = named.capabilities(provider)
+    if can.accelerator is None:
+        return f"{provider} ({ready.accelerator().upper()})"
+    return f"{provider} (this kernel)" if can.shares_kernel else provider
 
 
 def _cell(verdict: requirements.Verdict) -> Text:

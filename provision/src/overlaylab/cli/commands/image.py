@@ -9,7 +9,9 @@ from overlaylab.core.model import JSON
 from overlaylab.image import node_image
 from overlaylab.machine import ready
 
-system_option = click.option("--system", default="debian", show_default=True, help="As in packer/systems.")
+system_option = click.option(
+    "--system", envvar="SYSTEM", default="debian", show_default=True, help="As in packer/systems."
+)
 
 
 @click.group()

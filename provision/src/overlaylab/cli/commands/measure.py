@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar, Unpack
+from typing import Any, TypeVar
 
 import click
 
+from overlaylab.cli.options import run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
-from overlaylab.core.model import PlannedTrial
+from overlaylab.core.model import PlannedTrial, RunRecord
 from overlaylab.core.progress import output, readable, say
 from overlaylab.image import daemons
 from overlaylab.machine import ready
@@ -21,7 +22,7 @@ from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import blocks_told
 from overlaylab.results import tiers
 from overlaylab.run import experiment
-from overlaylab.run.design import PERCENT
+from overlaylab.run.options import Options
 from overlaylab.run.plan import cells, is_fresh, pairs
 from overlaylab.run.runner import Clock, Runner, RunStopped
 from overlaylab.specs import overlays
@@ -33,59 +34,27 @@ RESUME = "What is finished is stored; ./task lab:resume carries on"
 
 @click.command()
 @click.argument("overlay")
-@click.option("--modes", envvar="MODES", help="Modes, comma-separated; default: the overlay's own choice.")
-@click.option("--overlays", "only", envvar="OVERLAYS", help="With `all`: these overlays, comma-separated.")
-@click.option(
-    "--arguments", envvar="ARGUMENTS", help="Arguments of the overlay's role: overlay_weave_mtu=1410."
-)
-@click.option("--profile", envvar="PROFILE", help="Tier to emulate (default azure-a1; none on SSH hosts).")
-@click.option(
-    "--profiles", envvar="PROFILES", help="Several tiers, comma-separated: a run each, and a table of all."
-)
-@click.option("--cluster", envvar="CLUSTER", help="Cluster of VMs (default: the suite's, else pair).")
-@click.option(
-    "--provider",
-    envvar="PROVIDER",
-    help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: what fits here.",
-)
-@click.option("--inventory", envvar="INVENTORY", help="Measure on these SSH hosts instead of VMs.")
-@click.option("--suite", envvar="SUITE", default="quick", show_default=True, help="What is measured.")
-@click.option("--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's).")
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
-)
-@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
-@click.option("--fresh", envvar="FRESH", type=int,
-              help="Boot the nodes for every so many-th block, 0 for none (default: the suite's).")  # fmt: skip
-@click.option("--margin", envvar="MARGIN", type=PERCENT,
-              help="What counts as the same, such as 2% (the default); settled before the run.")  # fmt: skip
-@click.option("--precision", envvar="PRECISION", type=PERCENT,
-              help="Measure until every ratio is known to ± this much, such as 2%, or BLOCKS are done.")  # fmt: skip
-@click.option(
-    "--dry-run", envvar="DRY_RUN", is_flag=True, help="Print the plan and what it takes; start nothing."
-)
-def command(
-    overlay: str, profile: str | None, profiles: str | None, dry_run: bool, **typed: Unpack[tiers.Typed]
-) -> None:
+@run_options()
+def command(overlay: str, typed: Options) -> None:
     """Measure OVERLAY in its modes against the host network of the same nodes; `all`: every one in every mode.
 
     Every block holds the host and every mode once, in random order. The table shows the ratio to the
     host of the same block, so that drift of the machine does not look like a difference.
     """
-    if profiles:
-        if profile:
+    if typed.profiles:
+        if typed.profile:
             raise UserError(
                 "PROFILES", "cannot be combined with PROFILE: it names all tiers",
-                seen=f"PROFILES={profiles} and PROFILE={profile}", fix="Leave one of the two out",
+                seen=f"PROFILES={typed.profiles} and PROFILE={typed.profile}", fix="Leave one of the two out",
             )  # fmt: skip
-        group = tiers.requests(profiles, overlay, **typed)
-        if dry_run:
+        group = tiers.requests(typed.profiles, overlay, typed)
+        if typed.dry_run:
             print_plan(*group)
         else:
             carry_out_group([(asked, None) for asked in group])
         return
-    asked = experiment.request(overlay, profile_name=profile, **typed)
-    if dry_run:
+    asked = experiment.request(overlay, typed)
+    if typed.dry_run:
         print_plan(asked)
         return
     carry_out(asked)
@@ -145,23 +114,19 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
     mtu, arguments = asked.profile.mtu, asked.role_arguments
     if asked.inventory:
-        from overlaylab.providers.hosts import Hosts
-
-        ready.ensure("hosts")
+        named.make_ready(named.of_inventory())
         _begin_builds(asked)
-        return Hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
-    from overlaylab.providers import choice, lxc_host
+        return named.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
+    from overlaylab.providers import choice
 
     name, _ = chosen or choose_provider([asked])
     _begin_builds(asked)
-    if name == "lxc":
-        # The machine's own modules, so they come before the nodes; a node's limits are given when it is made.
-        lxc_host.remember_modules(choice.load(asked.variants, asked.profile))
-        return named.make(
-            name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
-            vcpus=asked.profile.vcpus, quota=asked.profile.quota,
-        )  # fmt: skip
-    return named.make(name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments)
+    # The machine's own modules, so they come before the nodes.
+    choice.load(name, asked.variants, asked.profile)
+    return named.make(
+        name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
+        vcpus=asked.profile.vcpus, quota=asked.profile.quota,
+    )  # fmt: skip
 
 
 def _begin_builds(asked: experiment.Request) -> None:
@@ -171,7 +136,7 @@ def _begin_builds(asked: experiment.Request) -> None:
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
     """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
-    ready.ensure(asked[0].provider or "libvirt")
+    named.make_ready(asked[0].provider or named.fallback())
     chosen = tiers.choose_provider(asked)
     say(chosen[1])
     return chosen
@@ -179,10 +144,8 @@ def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
 
 def accelerator_for(asked: Sequence[experiment.Request]) -> str:
     """How the nodes' CPUs would run."""
-    if asked[0].inventory:
-        return "bare"
-    name, _ = tiers.choose_provider(asked)
-    return "shared-kernel" if name == "lxc" else ready.accelerator()
+    name = named.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
+    return named.capabilities(name).accelerator or ready.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
@@ -254,6 +217,20 @@ def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
         raise KeyboardInterrupt from None
 
 
+def begin(store: Store, now: RunRecord, trials: Sequence[PlannedTrial], resume: str | None) -> str:
+    """The id of a new run of these trials, or of `resume`. UserError where that was begun with anything else."""
+    if resume is None:
+        return store.begin_run(now, trials)
+    if changed := experiment.changes(store.run(resume).record, now):
+        raise UserError(
+            f"run {resume}",
+            "can only be resumed with what it was begun with",
+            seen="; ".join(changed),
+            fix="Begin a new run; what this one measured stays in the database",
+        )
+    return resume
+
+
 async def _run(asked: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
     from overlaylab.report import comparison, table, verdicts_table
     from overlaylab.results import results, verdicts
@@ -261,20 +238,9 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, resu
     for line in _left_out(asked):
         say(line)
     await provider.prepare(asked.variants, say)
-    now = experiment.record(asked, provider)
-    if resume:
-        stored = store.run(resume).record
-        changed = experiment.changes(stored, now)
-        if changed:
-            raise UserError(
-                f"run {resume}",
-                "can only be resumed with what it was begun with",
-                seen="; ".join(changed),
-                fix="Begin a new run; what this one measured stays in the database",
-            )
-        run_id = resume
-    else:
-        run_id = store.begin_run(now, experiment.plan(asked, provider.inventory))
+    run_id = begin(
+        store, experiment.record(asked, provider), experiment.plan(asked, provider.inventory), resume
+    )
     trials = [trial for _, trial in store.pending_trials(run_id)]
     needs = experiment.estimate(asked, trials, provider.accelerator)
     most = "at most " if asked.rules.looks else ""

@@ -55,11 +55,17 @@ def command(
     if overlay:
         from overlaylab.cli.commands.measure import provider_for
         from overlaylab.run import experiment
+        from overlaylab.run.options import Options
 
-        request = experiment.request(
-            overlay, modes=mode, arguments=arguments, profile_name=profile, cluster=cluster, provider=asked,
+        typed = Options(
+            modes=mode,
+            arguments=arguments,
+            profile=profile,
+            cluster=cluster,
+            provider=asked,
             inventory=inventory,
-        )  # fmt: skip
+        )
+        request = experiment.request(overlay, typed)
         variant = _only(overlays.select(overlay, mode), mode)
         provider = provider_for(replace(request, variants=(variant,)))
     else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TypedDict, Unpack
 
 import click
 
-from overlaylab.cli.commands.measure import interruptible, provider_for
+from overlaylab.cli.commands.measure import RESUME, begin, interruptible, provider_for
+from overlaylab.cli.options import Own, run_options
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, Variant
@@ -17,64 +17,45 @@ from overlaylab.live import policy_lab
 from overlaylab.providers import Provider
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
-from overlaylab.run.runner import RunStopped
+from overlaylab.run.options import Options
+from overlaylab.run.runner import Runner, RunStopped
 from overlaylab.store.store import Store
-
-
-class Typed(TypedDict):
-    """What goes on to `experiment.request` as it was typed."""
-
-    cluster: str
-    provider: str | None
-    inventory: str | None
-    blocks: int | None
-    scale: float
-    seed: int | None
 
 
 @click.command()
 @click.argument("overlay")
-@click.option(
-    "--modes", envvar="MODES", help="Modes, comma-separated; default: the first of the overlay's own."
-)
+@run_options(
+    "scale", "seed",
+    modes=Own("Modes, comma-separated; default: the first of the overlay's own."),
+    cluster=Own("Cluster of VMs.", "pair"),
+    provider=Own("What the nodes are: libvirt, virtualbox or lxc."),
+    inventory=Own("Try it on these SSH hosts instead of VMs."),
+    profile=Own("Tier to emulate (default none: rules cost CPU, not bytes)."),
+    blocks=Own("Repetitions of the whole (default: the suite's 6)."),
+)  # fmt: skip
 @click.option("--rules", envvar="RULES", type=click.IntRange(1, 10000), default=100, show_default=True,
               help="How many rules a packet has to pass.")  # fmt: skip
-@click.option(
-    "--profile", envvar="PROFILE", help="Tier to emulate (default none: rules cost CPU, not bytes)."
-)
-@click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Cluster of VMs.")
-@click.option("--provider", envvar="PROVIDER", help="What the nodes are: libvirt, virtualbox or lxc.")
-@click.option("--inventory", envvar="INVENTORY", help="Try it on these SSH hosts instead of VMs.")
-@click.option(
-    "--blocks", envvar="BLOCKS", type=int, help="Repetitions of the whole (default: the suite's 6)."
-)
-@click.option(
-    "--scale", envvar="SCALE", type=float, default=1.0, show_default=True, help="Stretch durations."
-)
-@click.option("--seed", envvar="SEED", type=int, help="Seed of the random order (default: a new one).")
-def command(overlay: str, modes: str | None, rules: int, profile: str | None, **typed: Unpack[Typed]) -> None:
+def command(overlay: str, rules: int, typed: Options) -> None:
     """Deny and allow traffic to OVERLAY's endpoint and see that it stops and passes, then measure N rules.
 
     Half of the trials run under no policy, half behind RULES rules that match nothing of their traffic, in blocks
     that hold both. All of it is stored as a run, what was seen of the policy as its evidence.
     """
     policy_lab.check(overlay)
-    asked = experiment.request(
-        overlay,
-        modes=modes or _first_mode(overlay),
-        profile_name=profile or "none",
-        suite=policy_lab.SUITE,
-        **typed,
-    )
+    modes, profile = typed.modes or _first_mode(overlay), typed.profile or "none"
+    typed = replace(typed, modes=modes, profile=profile, suite=policy_lab.SUITE)
+    carry_out(experiment.request(overlay, typed), rules)
+
+
+def carry_out(asked: experiment.Request, rules: int, resume: str | None = None) -> None:
+    """Try and measure the policy, or what is left of it in the stored run `resume`."""
     with Store.open(paths.database()) as store:
         provider = provider_for(asked)
-        with lock.cluster_lock(provider.cluster, f"trying the policy of {overlay}"):
+        with lock.cluster_lock(provider.cluster, f"trying the policy of {asked.overlay}"):
             try:
-                interruptible(_run(asked, provider, store, rules))
+                interruptible(_run(asked, provider, store, rules, resume))
             except RunStopped as stopped:
-                raise UserError(
-                    "run", f"stopped: {stopped}", fix="Type it again: it begins anew"
-                ) from stopped
+                raise UserError("run", f"stopped: {stopped}", fix=RESUME) from stopped
 
 
 def _first_mode(overlay: str) -> str:
@@ -83,7 +64,9 @@ def _first_mode(overlay: str) -> str:
     return overlays.load(overlay).default_modes[0]
 
 
-async def _run(asked: experiment.Request, provider: Provider, store: Store, rules: int) -> None:
+async def _run(
+    asked: experiment.Request, provider: Provider, store: Store, rules: int, resume: str | None
+) -> None:
     from overlaylab.live import policy_table
     from overlaylab.report import comparison
 
@@ -91,30 +74,38 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, rule
     await provider.prepare(asked.variants, say)
     variants: tuple[Variant, ...] = tuple(v for v in asked.variants if v.overlay != HOST)
     asked = replace(asked, variants=variants)
-    trials = policy_lab.plan(asked.suite, variants, asked.blocks, rules, asked.seed, provider.inventory)
-    run_id = store.begin_run(experiment.record(asked, provider), trials)
-    runner = policy_lab.PolicyRunner(store, run_id, provider, on_nodes(provider, asked.profile), say)
+    planned = policy_lab.plan(asked.suite, variants, asked.blocks, rules, asked.seed, provider.inventory)
+    run_id = begin(store, experiment.record(asked, provider), planned, resume)
+    trials = [trial for _, trial in store.pending_trials(run_id)]
+    policy = policy_lab.Policy(store, run_id, provider, say)
+    runner = Runner(store, run_id, provider, on_nodes(provider, asked.profile), say, hooks=policy)
     needs = experiment.estimate(asked, trials, provider.accelerator)
     say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
     try:
+        # Of a run that is carried on too: the nodes may be others by now.
+        left = {trial.variant for trial in trials}
         for variant in variants:
-            await runner.show(variant)
+            if variant in left:
+                await policy.show(variant)
         await runner.run()
-    except (Exception, asyncio.CancelledError):
-        # lab:resume knows nothing of policies: begun anew, it takes minutes.
+    except policy_lab.Disobeyed:
         store.set_run_state(run_id, "failed")
         raise
+    except (Exception, asyncio.CancelledError):
+        store.set_run_state(run_id, "interrupted")
+        say(f"run {run_id} is interrupted; ./task lab:resume carries on")
+        raise
     finally:
-        await asyncio.shield(_leave(runner, provider))
+        await asyncio.shield(_leave(policy, provider))
     comparison.refresh(store, [run_id])
     policy_table.show(store, run_id, rules, output())
 
 
-async def _leave(runner: policy_lab.PolicyRunner, provider: Provider) -> None:
+async def _leave(policy: policy_lab.Policy, provider: Provider) -> None:
     from overlaylab.core.errors import NodeError
 
     # A dead node is often why we leave: that is what the user has to read.
-    for tidy in (runner.clear, provider.leave):
+    for tidy in (policy.clear, provider.leave):
         try:
             await tidy()
         except NodeError as error:

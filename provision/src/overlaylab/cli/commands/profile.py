@@ -27,7 +27,7 @@ from overlaylab.core.model import ProfileCheck
 from overlaylab.core.paths import PROFILES, typed
 from overlaylab.core.progress import output, readable, say
 from overlaylab.nodes import servers
-from overlaylab.providers import Provider
+from overlaylab.providers import Provider, named
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import profile_table
 from overlaylab.shaping import checks as profile_checks
@@ -212,13 +212,10 @@ def _with_nodes(
     for which traffic a latency holds.
     """
     from overlaylab.core.model import Variant
-    from overlaylab.providers import virsh
 
     tier = profile.load_profile(name)
     if inventory:
-        from overlaylab.providers.hosts import PATIENCE, Hosts
-
-        provider: Provider = Hosts(typed(inventory), say)
+        provider: Provider = named.hosts(typed(inventory), say)
     else:
         # With an overlay, the nodes are made where there are none.
         make = provider_of if overlay else provider_there
@@ -233,10 +230,10 @@ def _with_nodes(
             states = await provider.status()
             if set(states.values()) != {"running"}:
                 await provider.up()
-            elif provider.name == "lxc" and not tier.is_none:
+            elif provider.capabilities.limits_at_creation and not tier.is_none:
                 await provider.prepare([], say)  # anew, where they were made for another tier
-            elif provider.name == "libvirt":
-                await virsh.start_networks(provider.networks)
+            else:
+                await provider.attach()
         await provider.nodes.connect()
         if inventory:
             await provider.renew()  # should this end in the middle, the hosts clean up by themselves
@@ -245,9 +242,9 @@ def _with_nodes(
             say(profile_table.SPARSE)
         if not keep:
             await provider.leave()
-        elif inventory:
+        elif (patience := provider.capabilities.patience) is not None:
             await provider.renew()
-            say(f"the hosts take it away by themselves in {readable(PATIENCE)}")
+            say(f"the hosts take it away by themselves in {readable(patience)}")
         provider.nodes.drop()
 
     with lock.cluster_lock(provider.cluster, f"profile {name}"):

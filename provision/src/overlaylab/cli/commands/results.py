@@ -109,8 +109,8 @@ def list_command() -> None:
 
 @command.command("export")
 @click.argument("format_", metavar="FORMAT", type=click.Choice(sorted(WRITERS)))
-@click.option("--out", default="-", help="File to make; standard output by default.")
-@click.option("--run", default=None, help="Only this run.")
+@click.option("--out", envvar="OUT", default="-", help="File to make; standard output by default.")
+@click.option("--run", envvar="RUN", help="Only this run.")
 def export_command(format_: str, out: str, run: str | None) -> None:
     """Write every value as csv or json.
 
@@ -123,9 +123,9 @@ def export_command(format_: str, out: str, run: str | None) -> None:
 
 
 @command.command("report")
-@click.option("--run", default=None, help="Which run (default: the newest).")
-@click.option("--group", default=None, help="All runs of several tiers (PROFILES=): an id, or newest.")
-@click.option("--out", required=True, help="File to make; - for standard output.")
+@click.option("--run", envvar="RUN", help="Which run (default: the newest).")
+@click.option("--group", envvar="GROUP", help="All runs of several tiers (PROFILES=): an id, or newest.")
+@click.option("--out", envvar="OUT", required=True, help="File to make; - for standard output.")
 def report_command(run: str | None, group: str | None, out: str) -> None:
     """Write a run as one HTML file.
 
@@ -148,15 +148,17 @@ def report_command(run: str | None, group: str | None, out: str) -> None:
 
 @command.command("import")
 @click.argument("files", nargs=-1)
-@click.option("--overlay", default=None, help="What was measured: host, or weave/sleeve (default: unknown).")
-@click.option("--encrypted", is_flag=True, help="The overlay encrypted.")
+@click.option(
+    "--overlay", envvar="OVERLAY", help="What was measured: host, or weave/sleeve (default: unknown)."
+)
+@click.option("--encrypted", envvar="ENCRYPTED", is_flag=True, help="The overlay encrypted.")
 @click.option(
     "--accelerator",
-    default=None,
+    envvar="ACCELERATOR",
     metavar="|".join(ACCELERATORS),
     help="How the CPUs of the hosts ran, which no such file says; must be given.",
 )
-@click.option("--machine", default=None, help="What the hosts are (default: as the file says).")
+@click.option("--machine", envvar="MACHINE", help="What the hosts are (default: as the file says).")
 def import_command(
     files: tuple[str, ...],
     overlay: str | None,
@@ -215,11 +217,11 @@ def refresh_command(runs: tuple[str, ...]) -> None:
 
 
 @command.command("prune")
-@click.option("--run", default=None, help="These runs, comma-separated.")
-@click.option("--keep", default=None, type=click.IntRange(0), help="All but so many newest.")
-@click.option("--older", default=None, type=float, help="Those planned more than so many days ago.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would go; remove nothing.")
+@click.option("--run", envvar="RUN", help="These runs, comma-separated.")
+@click.option("--keep", envvar="KEEP", type=click.IntRange(0), help="All but so many newest.")
+@click.option("--older", envvar="OLDER", type=float, help="Those planned more than so many days ago.")
+@click.option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", envvar="DRY_RUN", is_flag=True, help="Say what would go; remove nothing.")
 def prune_command(run: str | None, keep: int | None, older: float | None, yes: bool, dry_run: bool) -> None:
     """Remove whole runs for good, after a question.
 
@@ -273,7 +275,7 @@ def _agreed(question: str, task: str, ways: str) -> bool:
 @click.option(
     "--why", "--reason", "why", required=True, help="Why these results do not hold; stored with each."
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", envvar="YES", is_flag=True, help="Do not ask.")
 def void_command(run: str, trials: tuple[str, ...], why: str, yes: bool) -> None:
     """Withdraw results that do not hold, after a question.
 

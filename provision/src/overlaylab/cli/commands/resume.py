@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from overlaylab.cli.commands import policy
 from overlaylab.cli.commands.measure import carry_out, carry_out_group
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
+from overlaylab.live import policy_lab
 from overlaylab.results import tiers
 from overlaylab.run import experiment
 from overlaylab.store.store import UNFINISHED, Store
@@ -32,6 +34,7 @@ def command(run_id: str | None, cluster: str | None) -> None:
             )
         stored = store.run(store.find_run(run_id))
         group = tiers.group_of(store, stored.run_id)
+        rules = policy_lab.rules_of(store, stored.run_id)
     left = group.left if group else ()
     if "overlay" not in stored.record.arguments:
         raise UserError(
@@ -44,6 +47,9 @@ def command(run_id: str | None, cluster: str | None) -> None:
             fix=f"Its table: ./task results:show RUN={stored.run_id}",
         )  # fmt: skip
     arguments, provider = stored.record.arguments, stored.record.provider
+    if rules is not None:
+        policy.carry_out(experiment.again(arguments, provider), rules, resume=stored.run_id)
+        return
     if group is None:
         carry_out(experiment.again(arguments, provider), resume=stored.run_id)
         return

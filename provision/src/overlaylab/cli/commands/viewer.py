@@ -33,7 +33,12 @@ def prepare(runtime: str | None, screen: bool, browser: bool) -> None:
 
 @command.command("as-user", context_settings={"ignore_unknown_options": True})
 @runtime_option
-@click.option("--keep", type=click.Path(path_type=Path), help="Copy what COMMAND wrote to $VIEWER_OUT here.")
+@click.option(
+    "--keep",
+    envvar="KEEP",
+    type=click.Path(path_type=Path),
+    help="Copy what COMMAND wrote to $VIEWER_OUT here.",
+)
 @click.option("--browser", is_flag=True, help="COMMAND needs Chromium too.")
 @click.option("--screen", "size", help="Size of the screen, as in 1920x1080x24.")
 @click.option("--screens", type=click.IntRange(1, 8), default=1, help="So many, named in $VIEWER_SCREENS.")
@@ -64,8 +69,16 @@ def as_user(
 
 @command.command()
 @runtime_option
-@click.option("--all", "everything", is_flag=True, help="In two sizes, light and dark; --out says where to.")
-@click.option("--out", type=click.Path(path_type=Path), help="The folder to write to; else docs/images.")
+@click.option(
+    "--all",
+    "everything",
+    envvar="ALL",
+    is_flag=True,
+    help="In two sizes, light and dark; --out says where to.",
+)
+@click.option(
+    "--out", envvar="OUT", type=click.Path(path_type=Path), help="The folder to write to; else docs/images."
+)
 @click.argument("scenes", nargs=-1)
 def screenshots(runtime: str | None, everything: bool, out: Path | None, scenes: tuple[str, ...]) -> None:
     """Take a picture of every view, or of SCENES, on the demo database."""
@@ -87,7 +100,10 @@ def screenshots(runtime: str | None, everything: bool, out: Path | None, scenes:
 
 @command.command()
 @click.option(
-    "--add", metavar="RUN", help="A finished run of the results database, which then is in the demo too."
+    "--add",
+    envvar="ADD",
+    metavar="RUN",
+    help="A finished run of the results database, which then is in the demo too.",
 )
 @click.argument("packed", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def demo(add: str | None, packed: Path | None) -> None:
@@ -106,7 +122,7 @@ def demo(add: str | None, packed: Path | None) -> None:
 
 @command.command()
 @runtime_option
-@click.option("--out", type=click.Path(path_type=Path), help="The folder to make.")
+@click.option("--out", envvar="OUT", type=click.Path(path_type=Path), help="The folder to make.")
 def package(runtime: str | None, out: Path | None) -> None:
     """Make a folder with the viewer in it that runs from any place, without node; prints its program."""
     from overlaylab.core import paths

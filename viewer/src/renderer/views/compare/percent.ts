@@ -1,4 +1,0 @@
-import { number } from "../../units";
-
-/** A share of the database as people say it: 2 %. */
-export const percent = (share: number): string => `${number(share * 100)} %`;
