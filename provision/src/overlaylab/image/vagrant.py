@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -52,21 +54,24 @@ class Vagrant:
     async def __call__(self, *arguments: str) -> str:
         """Run vagrant; its output goes to vagrant.log in the cluster's folder and is returned."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        process = await asyncio.create_subprocess_exec(
-            "vagrant",
-            *arguments,
-            env=self.environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
+        beginning = asyncio.ensure_future(
+            asyncio.create_subprocess_exec(
+                "vagrant", *arguments,
+                env=self.environment, stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            )
+        )  # fmt: skip
         try:
-            raw, _ = await process.communicate()
+            # Not cancelled half-way: asyncio would kill what has begun.
+            raw, _ = await (await asyncio.shield(beginning)).communicate()
         except asyncio.CancelledError:
+            process = await beginning
             # Vagrant cleans up after itself on the first interrupt.
-            process.send_signal(2)
-            await process.wait()
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+            await process.communicate()
             raise
+        process = beginning.result()
         text = raw.decode(errors="replace")
         log = self.folder / "vagrant.log"
         with log.open("a") as file:

@@ -119,6 +119,33 @@ async def test_interrupting_lets_vagrant_clean_up(fake, tmp_path) -> None:
     assert (tmp_path / "cleaned").read_text() == "cleaned\n"
 
 
+async def test_interrupting_while_it_is_being_started_lets_it_clean_up_too(
+    fake, tmp_path, monkeypatch
+) -> None:
+    begun, cleaned = tmp_path / "begun", tmp_path / "cleaned"
+    lab = fake(f"trap 'echo cleaned >{cleaned}; exit 1' INT; touch {begun}; while :; do sleep 0.05; done")
+    start, late = asyncio.create_subprocess_exec, asyncio.Event()
+
+    async def start_late(*argv: str, **options: object) -> asyncio.subprocess.Process:
+        """On a busy machine the program runs before its caller hears of it."""
+        process = await start(*argv, **options)
+        for _ in range(6000):
+            if begun.exists():
+                break
+            await asyncio.sleep(0.01)
+        late.set()
+        await asyncio.sleep(0.1)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start_late)
+    call = asyncio.create_task(lab("up"))
+    await late.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert cleaned.read_text() == "cleaned\n"
+
+
 async def test_a_box_is_added_once(fake, own_cache, tmp_path) -> None:
     lab = fake(f'echo "$*" >>{tmp_path}/calls')
     assert await lab.add_box(Path("/images/overlaylab.box"))
