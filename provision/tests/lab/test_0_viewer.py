@@ -25,8 +25,8 @@ def shared() -> Iterator[Path]:
 
 @pytest.mark.turn("nodes")
 def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) -> None:
-    program = Path(lab.run("viewer:package", f"OUT={shared / 'made'}").splitlines()[-1])
-    assert program == shared / "made" / "overlaylab-viewer"
+    program = shared / "made" / "overlaylab-viewer"
+    assert str(program) in lab.run("viewer:package", f"OUT={program.parent}").splitlines()
     elsewhere = shared / "copied to here"
     (shared / "made").rename(elsewhere)
     Store.open(shared / "lab.sqlite").close()

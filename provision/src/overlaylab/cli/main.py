@@ -5,14 +5,16 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import shlex
 import sys
+import traceback
 from pathlib import Path
 from typing import NoReturn
 
 import click
 
 from overlaylab.cli import commands, variables
-from overlaylab.core import disk_full
+from overlaylab.core import disk_full, task_log
 from overlaylab.core.errors import NodeError, UserError
 
 
@@ -41,6 +43,26 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 a measurement or check failed, 2 wrong input."""
+    typed = os.environ.pop("OVERLAYLAB_TYPED", None)  # for this command alone
+    task_log.begin(typed or shlex.join(["overlaylab", *sys.argv[1:]]), _version)
+    try:
+        _run()
+    except SystemExit as ended:
+        task_log.end(f"ended with exit code {ended.code or 0}")
+        raise
+    except BaseException:
+        task_log.end(traceback.format_exc())
+        raise
+    task_log.end("done")
+
+
+def _version() -> str:
+    from overlaylab.machine import checkout  # Lazily: most commands keep no log.
+
+    return str(checkout.described())
+
+
+def _run() -> None:
     kept = os.environ.pop("OVERLAYLAB_LAST_WORDS", None)  # of this command alone
     try:
         cli(standalone_mode=False)
@@ -50,6 +72,7 @@ def main() -> None:
         told = variables.refused(wrong) if isinstance(wrong, click.BadParameter) else None
         if told:
             _end(str(told), 2, kept)
+        task_log.end(wrong.format_message())
         wrong.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
@@ -66,6 +89,7 @@ def main() -> None:
 
 def _end(paragraph: str, code: int, kept: str | None) -> NoReturn:
     """End with these words: on stderr, or in the file that ./task prints when go-task has said its own."""
+    task_log.end(paragraph)  # says where it lies before these words, which come last
     said = f"overlaylab: {paragraph}\n"
     if not (kept and _written(said, kept)):
         sys.stderr.write(said)

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from overlaylab.core import paths
+from overlaylab.core import paths, task_log
 
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 """Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2)."""
@@ -30,6 +30,7 @@ console = Console(stderr=True, highlight=False)
 def say(text: str) -> None:
     """One line for the user, on standard error: standard output is for results."""
     console.print(text, markup=False, soft_wrap=True)
+    task_log.write(visible(text))
 
 
 def visible(text: str) -> str:
@@ -97,6 +98,7 @@ def step(key: str, text: str, default: float | None = None) -> Iterator[None]:
     about = f" (about {readable(expected)})" if expected and expected >= 3 else ""
     started = time.monotonic()
     if console.is_terminal:
+        task_log.write(visible(f"{text}{about} …"))
         with console.status(f"{text}{about}"):
             yield
     else:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from overlaylab.core import paths
+from overlaylab.core import paths, task_log
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say
 from overlaylab.desktop import database, modules
@@ -70,6 +70,7 @@ def view(file: Path | None, kind: str | None, make_current: Callable[[Path], Non
     argv += [f"--home={database.home()}"]  # a file from elsewhere opens with a banner
     argv += [str(shown)] if shown is not None else []
     sys.stdout.flush()
+    task_log.end("the viewer is started")
     sys.stderr.flush()
     os.execvpe(argv[0], argv, environment)
 

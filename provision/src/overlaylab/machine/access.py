@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from overlaylab.core import paths
+from overlaylab.core import paths, task_log
 from overlaylab.core.errors import UserError
 from overlaylab.machine.root import is_root, run_as_root, user_name
 from overlaylab.machine.services import boot_id
@@ -113,6 +113,7 @@ def enter_groups() -> None:
             fix="Log out and in again, then repeat the command",
         )
     os.environ[_REEXECUTED] = "1"
+    task_log.hand_over()
     sys.stdout.flush()
     sys.stderr.flush()
     argv = group_command([sys.executable, *sys.orig_argv[1:]], outside, _own_group())
