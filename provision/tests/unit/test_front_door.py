@@ -65,6 +65,13 @@ _UV = """case "$*" in
 esac"""
 
 
+def test_a_log_is_told_what_was_typed_by_the_task_itself_alone(checkout):
+    task = """printf '#!/bin/sh\\necho "$OVERLAYLAB_TYPED"\\n' >"${0%python}task"; chmod +x "${0%python}task\""""
+    assert checkout(task, typed=("lab:weave", "BLOCKS=1")).communicate()[0] == "./task lab:weave BLOCKS=1\n"
+    nested = ("--with-tools", "env", "OVERLAYLAB_INSIDE=1", "printenv", "OVERLAYLAB_TYPED", "OVERLAYLAB_INSIDE")
+    assert checkout(task, typed=nested).communicate()[0] == "1\n"
+
+
 @pytest.mark.parametrize(("uv", "then_pip"), [("exit 0", False), ("echo 'no route' >&2; exit 2", True)])
 def test_uv_installs_by_what_pip_is_told_and_pip_where_it_cannot(checkout, tmp_path, uv, then_pip):
     programs = tmp_path / "programs"
