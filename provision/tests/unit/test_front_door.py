@@ -65,11 +65,11 @@ _UV = """case "$*" in
 esac"""
 
 
-def test_a_log_is_told_what_was_typed_by_the_task_itself_alone(checkout):
-    task = """printf '#!/bin/sh\\necho "$OVERLAYLAB_TYPED"\\n' >"${0%python}task"; chmod +x "${0%python}task\""""
-    assert checkout(task, typed=("lab:weave", "BLOCKS=1")).communicate()[0] == "./task lab:weave BLOCKS=1\n"
-    nested = ("--with-tools", "env", "OVERLAYLAB_INSIDE=1", "printenv", "OVERLAYLAB_TYPED", "OVERLAYLAB_INSIDE")
-    assert checkout(task, typed=nested).communicate()[0] == "1\n"
+def test_a_log_is_told_what_was_typed_by_the_task_itself_alone(checkout, tmp_path):
+    go_task = 'printf "#!/bin/sh\nprintenv OVERLAYLAB_TYPED" >"${0%python}task"; chmod +x "${0%python}task"'
+    assert checkout(go_task, typed=("lab:up", "SEED=1")).communicate()[0] == "./task lab:up SEED=1\n"
+    within = f"OVERLAYLAB_TYPED=outer {tmp_path}/overlaylab/task --with-tools sh -c 'echo ${{OVERLAYLAB_TYPED-none}}'"
+    assert checkout(go_task, "sh", "-c", within, typed=("--with-tools",)).communicate()[0] == "none\n"
 
 
 @pytest.mark.parametrize(("uv", "then_pip"), [("exit 0", False), ("echo 'no route' >&2; exit 2", True)])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lab_commands import lab
 
-from overlaylab.core import paths
+from overlaylab.core import paths, progress, task_log
 from overlaylab.core.errors import UserError
 from overlaylab.desktop import modules, start
 from overlaylab.desktop import runtime as viewer_runtime
@@ -197,6 +197,21 @@ def test_what_is_missing_is_made_before_electron_starts(machine, tmp_path):
         str(file),
     ]
     assert environment["ELECTRON_OVERRIDE_DIST_PATH"] == electron
+
+
+def test_the_log_ends_where_electron_takes_over(machine, own_cache, monkeypatch, capsys):
+    monkeypatch.setattr(task_log, "LONG", 0.0)
+    own_cache.mkdir()
+    task_log.begin("./task view", lambda: "0.1.0")
+    progress.say("building the viewer")
+    with pytest.raises(Started):
+        start.view(None, "current", lambda shown: None)
+    (log,) = (own_cache / "logs" / "tasks").iterdir()
+    assert [line[9:] for line in log.read_text().splitlines()][2:] == [
+        "building the viewer",
+        "the viewer is started",
+    ]
+    assert capsys.readouterr().err.splitlines()[1:] == [f"the log of this is {log}"]
 
 
 @pytest.mark.parametrize(
