@@ -7,6 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Mapping
 
+from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
 
 SCRIPTS = "/usr/local/lib/overlaylab"
@@ -26,6 +27,12 @@ def overlay_meta(role: str) -> dict:
     return yaml_load(_read(os.path.join(role, "meta", "overlay.yml")))
 
 
+def overlay_role(overlay: str, roles: str) -> str:
+    """The folder of an overlay's role. roles: folders of roles, with colons, the first one first."""
+    paths = [os.path.join(folder, f"overlay_{_underscored(overlay)}") for folder in roles.split(":")]
+    return next((path for path in paths if os.path.isdir(path)), paths[-1])
+
+
 def overlay_mode(meta: Mapping, arguments: Mapping) -> Mapping:
     """The mode that these arguments select: of those that fit, the one that names most of them."""
     fitting = [
@@ -33,11 +40,14 @@ def overlay_mode(meta: Mapping, arguments: Mapping) -> Mapping:
         for mode in meta["modes"].values()
         if all(arguments[name] == value for name, value in mode["arguments"].items())
     ]
+    if not fitting:
+        given = {name: arguments[name] for mode in meta["modes"].values() for name in mode["arguments"]}
+        raise AnsibleFilterError(f"no mode of {meta['name']} has these arguments: {given}")
     return max(fitting, key=lambda mode: len(mode["arguments"]))
 
 
 def overlay_scripts(meta: Mapping, roles: str, mode: Mapping, first: bool) -> list[dict[str, str]]:
-    """path on the node, content and mode of each script and unit. roles: the folder of all roles."""
+    """path on the node, content and mode of each script and unit. roles: see overlay_role."""
     absent = () if first else _converge(meta).get("first_node", ())
     return [
         {"path": path, "content": _read(source), "mode": "0644" if "." in os.path.basename(path) else "0755"}
@@ -135,7 +145,7 @@ def _underscored(overlay: str) -> str:
 
 
 def _folder(roles: str, overlay: str, kind: str = "files") -> str:
-    return os.path.join(roles, f"overlay_{_underscored(overlay)}", kind)
+    return os.path.join(overlay_role(overlay, roles), kind)
 
 
 def _names(folder: str) -> list[str]:
@@ -160,6 +170,7 @@ class FilterModule:
     def filters(self):
         return {
             "overlay_meta": overlay_meta,
+            "overlay_role": overlay_role,
             "overlay_mode": overlay_mode,
             "overlay_scripts": overlay_scripts,
             "overlay_templates": overlay_templates,

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import os
 import tempfile
+import zlib
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -131,7 +132,12 @@ def write(path: str, content: bytes | None, mode: int) -> None:
 def unpack(path: str, digest: str) -> bool:
     """Make a program of path.gz, which goes; False where it is another than was meant."""
     found = hashlib.sha256()
-    with gzip.open(f"{path}.gz") as packed, open(f"{path}.new", "wb") as file:
+    with (
+        # What is cut or damaged has another digest, wherever gzip stumbles.
+        contextlib.suppress(EOFError, gzip.BadGzipFile, zlib.error),
+        gzip.open(f"{path}.gz") as packed,
+        open(f"{path}.new", "wb") as file,
+    ):
         while chunk := packed.read(1 << 20):
             found.update(chunk)
             file.write(chunk)

@@ -130,8 +130,8 @@ class Policy(Hooks):
 
     def __init__(self, store: Store, run_id: str, provider: Provider, say: Say) -> None:
         self.store, self.run_id, self.provider, self.say = store, run_id, provider, say
-        # In force now.
-        self.rules = 0
+        # In force now; None where that is not known.
+        self.rules: int | None = 0
         # The node on which the policy was changed last.
         self.told: Node | None = None
 
@@ -183,7 +183,7 @@ class Policy(Hooks):
             self.told = None
 
     async def entered(self, cell: Sequence[PlannedTrial]) -> None:
-        self.rules = 0  # the variant's converged state has no policy
+        self.rules = None  # a converged state has no policy, but nodes that stay as they were keep theirs
 
     async def before_trial(self, trial: PlannedTrial, ends: Ends) -> bool:
         wanted = trial.parameters[RULES]

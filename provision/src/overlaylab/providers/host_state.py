@@ -69,6 +69,8 @@ class HostState:
         self._current: Variant | None = None
         # What was being converged or reset when that failed: it may be there in part.
         self._unsure: Variant | None = None
+        # Whether what a killed run may have left was taken away.
+        self._cleared = False
         self._renewing: asyncio.Task[None] | None = None
 
     @property
@@ -168,6 +170,11 @@ class HostState:
         """Take away the overlay that is there, whole or in part; none is no error."""
         left = self._current or self._unsure
         if left is None:
+            if not self._cleared:
+                # A run that was killed leaves the overlay and, beside it, what takes it away.
+                for node in self.nodes.values():
+                    await node.sh(f"[ ! -x {RESET} ] || {RESET}")
+                self._cleared = True
             return
         self._current, self._unsure = None, left
         with step(f"reset-{left.overlay}-hosts", f"resetting {left.overlay}", 20):

@@ -78,8 +78,15 @@ def _copy(db: sqlite3.Connection, run_id: str) -> None:
         f" AND ({variant}) NOT IN (SELECT {variant} FROM main._variant)",
         (run_id,),
     )
+    db.execute(
+        "INSERT INTO metric (name, unit, better, description)"
+        " SELECT name, unit, better, description FROM source.metric"
+        " WHERE name NOT IN (SELECT name FROM main.metric)"
+    )
     same = f"SELECT variant_id FROM main._variant WHERE ({variant}) = (SELECT {variant} FROM source._variant AS v WHERE v.variant_id = x.variant_id)"
-    numbers = {"variant_id": f"({same})"}
+    # What a tool declares has numbers of its own in each database.
+    metric = "SELECT metric_id FROM main.metric WHERE name = (SELECT name FROM source.metric AS m WHERE m.metric_id = x.metric_id)"
+    numbers = {"variant_id": f"({same})", "metric_id": f"({metric})"}
     for column, table in {
         "trial_id": "_trial",
         "evidence_id": "_evidence",

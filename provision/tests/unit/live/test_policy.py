@@ -181,6 +181,15 @@ def in_force(provider: Provider) -> list[int]:
     return found
 
 
+def test_on_nodes_that_stay_as_they_were_each_trial_passes_its_own_rules(provider):
+    passed = in_force(provider)
+    result = lab("policy", "calico", MODES="vxlan", BLOCKS="2", SEED="2", RULES="7")
+    assert result.exit_code == 0, result.output
+    planned = [rules for name, rules, _ in measured() if name.startswith("tcp-connect")]
+    # Such as SSH hosts of one variant: a block ends behind rules, and the next begins without.
+    assert passed == planned == [0, 7, 0, 7]
+
+
 @pytest.mark.parametrize("killed", [False, True])
 def test_a_run_that_stopped_is_carried_on_with_its_rules(provider, killed):
     iperf3 = provider.nodes.answers[IPERF3]

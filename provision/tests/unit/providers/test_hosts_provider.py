@@ -22,6 +22,9 @@ FACTS, TOOLS, CLEAR = "systemd-detect-virt", "command -v", '[ -d "$state" ] || e
 TIMER = "systemd-run --quiet"
 
 
+LEFT = "[ ! -x /usr/local/lib/overlaylab/overlay-reset ]"
+
+
 def facts(virtualization: str = "kvm", cpu: str | None = "AMD EPYC") -> str:
     return "\n".join([virtualization, "2", "3934", "6.1.0-18-amd64", *([cpu] if cpu else [])]) + "\n"
 
@@ -58,6 +61,7 @@ def make(tmp_path, own_cache, playbooks):
             CLEAR: "",
             "systemctl stop": "",
             "ip link set dev": "",
+            LEFT: "",
         }
         provider.nodes = FakeNodes(provider.inventory, answers)  # type: ignore[assignment]
         return provider
@@ -201,6 +205,16 @@ async def test_overlays_are_reset_and_converged_in_turn(make, playbooks) -> None
     }
     await provider.leave()
     assert playbooks[-1][:2] == ("weave", "reset")
+
+
+async def test_what_a_killed_run_left_is_taken_away_by_its_own_script_once(make, playbooks) -> None:
+    provider = make()
+    provider.nodes.answers[LEFT] = lambda _: playbooks.append("left") or ""
+    await provider.enter(FASTDP)
+    await provider.enter(SLEEVE)
+    assert [call if call == "left" else call[1] for call in playbooks] == [
+        "left", "left", "converge", "reset", "converge",
+    ]  # fmt: skip
 
 
 async def test_every_entering_begins_without_a_profile(make) -> None:

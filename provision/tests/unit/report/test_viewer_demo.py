@@ -80,6 +80,28 @@ def test_a_run_is_added_whole_under_numbers_of_its_own(tmp_path) -> None:
         ]
 
 
+def test_what_a_tool_declares_keeps_its_name_under_another_number(tmp_path) -> None:
+    results = demo.unpacked(demo.DEMO, tmp_path)
+    packed = tmp_path / "other" / "demo.sqlite.gz"
+    packed.parent.mkdir()
+    declare = "INSERT INTO metric VALUES (1000, ?, 's', 'lower', 'of a tool')"
+    with Store.open(packed.parent / "without.sqlite") as store:
+        store.db.execute(declare, ("other_wait",))
+        packed_with(store, packed)
+    with Store.open(results, create=False) as store:
+        store.db.execute(declare, ("own_wait",))
+        (goodput,) = store.db.execute("SELECT metric_id FROM metric WHERE name = 'goodput'").fetchone()
+        for table in ("_sample", "_trial_summary", "_histogram"):
+            store.db.execute(f"UPDATE {table} SET metric_id = 1000 WHERE metric_id = ?", (goodput,))
+        store.db.commit()
+    demo.add_run(results, RUN, packed)
+    with Store.open(demo.unpacked(packed, packed.parent), create=False) as store:
+        assert store.db.execute("PRAGMA foreign_key_check").fetchall() == []
+        names = [name for (name,) in store.db.execute("SELECT DISTINCT metric FROM result ORDER BY 1")]
+    assert "own_wait" in names
+    assert not {"goodput", "other_wait"} & set(names)
+
+
 def test_a_run_is_not_added_twice_nor_before_its_end(tmp_path) -> None:
     results = demo.unpacked(demo.DEMO, tmp_path)
     packed = tmp_path / "demo.sqlite.gz"

@@ -264,6 +264,22 @@ def test_of_modes_that_fit_the_one_with_most_arguments_is_meant(parts: ModuleTyp
     assert parts.overlay_mode(meta, dict.fromkeys(given, False)) is meta["modes"]["host"]
 
 
+def test_arguments_that_select_no_mode_are_refused_by_name(parts: ModuleType) -> None:
+    meta = overlays.load("weave").source.data
+    given = {"overlay_weave_mode": "fastdp", "overlay_weave_encrypted": "true"}
+    with pytest.raises(parts.AnsibleFilterError, match=r"no mode of weave has these arguments: .*'true'"):
+        parts.overlay_mode(meta, given)
+
+
+def test_a_role_is_sought_in_every_folder_of_roles(parts: ModuleType, tmp_path: Path) -> None:
+    own, other = tmp_path / "own", tmp_path / "other"
+    for role in (own / "overlay_common", other / "overlay_common", other / "overlay_trial_link"):
+        role.mkdir(parents=True)
+    roles = f"{own}:{other}"
+    assert parts.overlay_role("trial-link", roles) == str(other / "overlay_trial_link")
+    assert parts.overlay_role("common", roles) == str(own / "overlay_common")
+
+
 def test_what_an_editor_or_an_interpreter_left_is_no_file_of_the_role(
     parts: ModuleType, tmp_path: Path
 ) -> None:
