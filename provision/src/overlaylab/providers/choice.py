@@ -8,7 +8,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import features as host_features
 from overlaylab.machine import ready
-from overlaylab.providers import lxc_host, named, requirements
+from overlaylab.providers import lxc_host, registry, requirements
 from overlaylab.providers.requirements import Verdict, listed, titles
 from overlaylab.specs.profile import Profile
 
@@ -24,9 +24,9 @@ def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | No
     and for one that cannot run what is asked.
     """
     if asked:
-        named.check(asked)
+        registry.check(asked)
         return asked, _as_asked(asked, variants, profile)
-    fallback, other = named.fallback(), named.before_emulation()
+    fallback, other = registry.fallback(), registry.before_emulation()
     if ready.accelerator() == "kvm":
         return fallback, f"provider {fallback}: KVM works here"
     verdicts = _verdicts(variants, profile, other)
@@ -43,7 +43,7 @@ def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | No
 
 
 def _as_asked(name: str, variants: Sequence[Variant], profile: Profile | None) -> str:
-    can = named.capabilities(name)
+    can = registry.capabilities(name)
     if can.shares_kernel:
         verdicts = _verdicts(variants, profile, name)
         _refuse(name, verdicts, profile)
@@ -70,7 +70,7 @@ def load(name: str, variants: Sequence[Variant], profile: Profile | None) -> Non
     As root, with a word before; nothing is done where all of it is at work. Raises UserError where the kernel
     turns out not to have it.
     """
-    if not named.capabilities(name).shares_kernel:
+    if not registry.capabilities(name).shares_kernel:
         return
     wanted = [requirements.needed(variant, profile) for variant in variants]
     found, came = host_features.load([feature for one in wanted for feature in one.features])
@@ -92,7 +92,7 @@ def _refuse(provider: str, verdicts: Verdicts, profile: Profile | None) -> None:
             f"PROVIDER={provider}",
             "this machine's kernel must have all that its nodes need",
             seen=f"{lacking}, which it lacks",
-            fix=f"Leave PROVIDER out or take PROVIDER={named.fallback()}, whose nodes have a kernel of their own; "
+            fix=f"Leave PROVIDER out or take PROVIDER={registry.fallback()}, whose nodes have a kernel of their own; "
             "./task doctor shows what runs where",
         )
 

@@ -22,7 +22,7 @@ from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ssh
 from overlaylab.providers import Entered, Say
-from overlaylab.providers.noted import NotedNodes
+from overlaylab.providers.made_nodes import MadeNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, write_inventory
@@ -41,7 +41,7 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-class SnapshotVMs(NotedNodes, ABC):
+class SnapshotVMs(MadeNodes, ABC):
     """A cluster of VMs. See `overlaylab.providers.Provider` for the verbs.
 
     A hypervisor's class says how to look at, save, restore and remove the machines that hold the nodes
@@ -251,7 +251,7 @@ class SnapshotVMs(NotedNodes, ABC):
     async def remove_nodes(self) -> None:
         """Delete the nodes, their disks and snapshots, and what only they needed."""
         await self.remove_machines()
-        # What Vagrant noted would be taken for nodes that are still there (named.clusters_of).
+        # What Vagrant noted would be taken for nodes that are still there (registry.clusters_of).
         shutil.rmtree(self.folder / "vagrant", ignore_errors=True)
         (self.folder / "inventory.yml").unlink(missing_ok=True)
         (self.folder / "state.json").unlink(missing_ok=True)

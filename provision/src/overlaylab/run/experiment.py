@@ -12,8 +12,8 @@ from overlaylab.core import paths, progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.machine import checkout, ready
-from overlaylab.providers import Provider, named, requirements
-from overlaylab.run import design, exchanges, reassembly, selection
+from overlaylab.providers import Provider, registry, requirements
+from overlaylab.run import design, expected_time, reassembly, selection
 from overlaylab.run.options import Options, read
 from overlaylab.run.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.specs import cluster as clusters
@@ -74,14 +74,14 @@ def request(overlay: str, typed: Options = Options()) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
     wanted = load_suite(typed.suite)
     tier = profile.load_profile(typed.profile or ("none" if typed.inventory else "azure-a1"))
-    carrier = named.of_inventory() if typed.inventory else typed.provider
+    carrier = registry.of_inventory() if typed.inventory else typed.provider
     chosen = selection.select(overlay, typed.modes, typed.overlays, tier, carrier)
     also = (
-        tuple(v for v in selection.named(",".join(wanted.also)) if v not in chosen.variants)
+        tuple(v for v in selection.parse_modes(",".join(wanted.also)) if v not in chosen.variants)
         if wanted.also
         else ()
     )
-    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or named.fallback())
+    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or registry.fallback())
     host_variant = overlays.select(HOST)[0]
     typed.check()
     if typed.fresh and typed.inventory:
@@ -92,7 +92,7 @@ def request(overlay: str, typed: Options = Options()) -> Request:
     cluster = typed.cluster or wanted.cluster
     spec = clusters.load_cluster(cluster)
     if typed.provider is not None:
-        named.check(typed.provider)
+        registry.check(typed.provider)
         if typed.inventory:
             raise UserError(
                 "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
@@ -260,7 +260,7 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
     trials: those that are still to come.
     """
     zones = {node.name: node.zone for node in planning_inventory(request).nodes}
-    inside = exchanges.expected(trials, request.profile, zones, accelerator)
+    inside = expected_time.of_trials(trials, request.profile, zones, accelerator)
     between = len({(t.client_node, t.server_node) for t in trials}) or 1
     blocks = {t.block for t in trials}
     waiting = sum(
@@ -308,7 +308,7 @@ def planning_inventory(request: Request) -> Inventory:
     spec = clusters.load_cluster(request.cluster)
     return Inventory(
         spec.name,
-        request.provider or named.fallback(),
+        request.provider or registry.fallback(),
         tuple(
             InventoryNode(n.name, "unknown", 22, "lab", None, None, "eth1", n.underlay_address, n.zone)
             for n in spec.nodes

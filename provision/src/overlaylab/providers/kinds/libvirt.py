@@ -13,7 +13,7 @@ from overlaylab.core.progress import step
 from overlaylab.image import node_image
 from overlaylab.image.vagrant import pool, pool_path
 from overlaylab.machine import ready, services
-from overlaylab.providers import Say, named, virsh
+from overlaylab.providers import Say, registry, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
@@ -85,7 +85,7 @@ class Libvirt(SnapshotVMs):
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
             accelerator=ready.accelerator(),
-            folder=named.folder(self.name, spec.name),
+            folder=registry.folder(self.name, spec.name),
             box=f"overlaylab/{system}-{node_image.image_key(system)[:12]}",
         )
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
@@ -169,4 +169,4 @@ class Libvirt(SnapshotVMs):
         await virsh.start_networks(self.networks)
 
 
-PROVIDER = named.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)
+PROVIDER = registry.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)

@@ -16,7 +16,7 @@ from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory, load_inventory
 
 
-class NotedNodes:
+class MadeNodes:
     """folder: where the provider keeps what it knows of the cluster."""
 
     capabilities: Capabilities
