@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import features as host_features
@@ -27,7 +28,7 @@ def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | No
         registry.check(asked)
         return asked, _as_asked(asked, variants, profile)
     fallback, other = registry.fallback(), registry.before_emulation()
-    if ready.accelerator() == "kvm":
+    if not ACCELERATORS[ready.accelerator()].is_emulated:
         return fallback, f"provider {fallback}: KVM works here"
     verdicts = _verdicts(variants, profile, other)
     emulated = f"provider {fallback}, emulated CPUs: no KVM here, and"
@@ -59,7 +60,7 @@ def _as_asked(name: str, variants: Sequence[Variant], profile: Profile | None) -
             seen=f"no {program}",
             fix=f"Install {product}, or leave PROVIDER out for what fits this machine",
         )
-    if can.accelerator is None and ready.accelerator() != "kvm":
+    if can.accelerator is None and ACCELERATORS[ready.accelerator()].is_emulated:
         return f"provider {name}, as asked; emulated CPUs: no KVM here"
     return f"provider {name}, as asked"
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from overlaylab.core import paths
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
@@ -48,8 +49,8 @@ class SnapshotVMs(MadeNodes, ABC):
     (the abstract methods); when, in which order and under which name is decided here.
     """
 
+    # The hypervisor's words for a machine that is off.
     OFF: frozenset[str]
-    """The hypervisor's words for a machine that is off."""
 
     def __init__(
         self,
@@ -77,8 +78,8 @@ class SnapshotVMs(MadeNodes, ABC):
         # The public key too: nodes let in the one that they were made with.
         self.key = digest(self.image, spec.digest, accelerator, vagrantfile, ssh_keys.public(key), *made_of)
         self.folder = folder
+        # Names of the nodes' machines, as the hypervisor knows them, in the nodes' order.
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
-        """Names of the nodes' machines, as the hypervisor knows them, in the nodes' order."""
         self.vagrant = Vagrant(
             spec.name,
             box=box,
@@ -130,13 +131,13 @@ class SnapshotVMs(MadeNodes, ABC):
     # -- what is there ----------------------------------------------------------------------------
 
     def describe(self) -> JSON:
-        kvm = self.accelerator == "kvm"
+        emulated = ACCELERATORS[self.accelerator].is_emulated
         return {
             node.name: {
                 "underlay_address": str(node.underlay_address),
                 "zone": node.zone,
                 "memory_mib": node.memory_mib,
-                "cpus": node.cpus if kvm else node.cpus_without_kvm,
+                "cpus": node.cpus_without_kvm if emulated else node.cpus,
             }
             for node in self.spec.nodes
         }
@@ -213,7 +214,7 @@ class SnapshotVMs(MadeNodes, ABC):
         ready.preflight(memory_mib=needed + 512, disk_bytes=len(self.machines) * 4 * 2**30)
         await self.before_vagrant()
         names = ", ".join(node.name for node in self.spec.nodes)
-        estimate = 60 if self.accelerator == "kvm" else 120
+        estimate = 120 if ACCELERATORS[self.accelerator].is_emulated else 60
         with step(
             f"vagrant-up-{self.name}-{self.accelerator}", f"bringing up {names} with Vagrant", estimate
         ):

@@ -9,6 +9,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from overlaylab.core import paths, progress
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.machine import checkout, ready
@@ -23,14 +24,12 @@ from overlaylab.specs.overlay_ranges import check_ranges
 from overlaylab.specs.suite import Suite, load_suite
 from overlaylab.stats.inference import MARGIN
 
-CELL_OVERHEAD = {"kvm": 8.0, "tcg": 8.0, "shared-kernel": 20.0}
-"""Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
+# Part of a cell's overhead that each further pair of endpoints takes: servers and proof, but neither revert nor profile.
 PAIR_OVERHEAD = 0.5
-"""Part of it that each further pair of endpoints takes: servers and proof, but neither revert nor profile."""
+# Seconds that proving a profile takes between one pair of zones, and what each further pair adds.
 PROOF, PROOF_PAIR = 25.0, 17.0
-"""Seconds that proving a profile takes between one pair of zones, and what each further pair adds."""
+# Disk per node and snapshot, in bytes: its memory and what changed on its disk.
 SNAPSHOT_BYTES = 500_000_000
-"""Disk per node and snapshot: its memory and what changed on its disk."""
 
 
 @dataclass(frozen=True)
@@ -287,15 +286,14 @@ def _overhead(variant: Variant, accelerator: str, between: int) -> float:
     """Seconds around the trials of one cell with `between` pairs of endpoints."""
     if known := progress.estimate(overhead_key(variant, accelerator, between)):
         return known
-    one = (
-        progress.estimate(overhead_key(variant, accelerator, 1), CELL_OVERHEAD.get(accelerator, 13.0)) or 0.0
-    )
+    unmeasured = ACCELERATORS[accelerator].cell_overhead
+    one = progress.estimate(overhead_key(variant, accelerator, 1), unmeasured) or 0.0
     return one * (1 + PAIR_OVERHEAD * (between - 1))
 
 
 def _boot_and_converge(variant: Variant, accelerator: str) -> float:
     """Seconds more for a cell whose nodes are booted for it; containers always are."""
-    if accelerator == "shared-kernel":
+    if not ACCELERATORS[accelerator].has_own_kernel:
         return 0.0
     names = (f"boot-{accelerator}", 30.0), (f"converge-{variant.overlay}-{accelerator}", 40.0)
     return sum(progress.estimate(name, default) or 0.0 for name, default in names)

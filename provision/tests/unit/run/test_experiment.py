@@ -323,6 +323,7 @@ def test_an_estimate_without_experience() -> None:
     inside = 2 * 3 * (6 + 2)  # blocks, variants, iperf3 with its omitted second and qperf
     assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * 3 * 8
     assert experiment.estimate(asked, trials, "shared-kernel").seconds == inside + 25 + 2 * 3 * 20
+    assert experiment.estimate(asked, trials, "bare").seconds == inside + 25 + 2 * 3 * 13
     found = experiment.estimate(asked, trials, "kvm")
     assert found.memory == 2 * 1024 * 2**20
     assert found.disk == 2 * 4 * 500_000_000  # nodes, times the clean state and each variant
