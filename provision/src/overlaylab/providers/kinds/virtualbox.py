@@ -49,8 +49,8 @@ class VirtualBox(SnapshotVMs):
 
     capabilities = CAPABILITIES
     OFF = vboxmanage.OFF
+    # None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports.
     networks: tuple[str, ...] = ()
-    """None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports."""
 
     def __init__(
         self,
