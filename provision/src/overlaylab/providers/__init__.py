@@ -17,8 +17,8 @@ from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
 
+# Takes one line for the user about what goes on.
 Say = Callable[[str], None]
-"""Takes one line for the user about what goes on."""
 
 
 @dataclass(frozen=True)

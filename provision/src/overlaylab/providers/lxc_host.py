@@ -30,13 +30,13 @@ from overlaylab.specs import routes
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
 CGROUPS = Path("/sys/fs/cgroup")
+# Where LXC keeps containers by default (lxc.lxcpath).
 LXCPATH = Path("/var/lib/lxc")
-"""Where LXC keeps containers by default (lxc.lxcpath)."""
 
 CONTAINER_PREFIX = "overlaylab-"
 
+# What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets.
 MODULES = ("overlay", "bridge", "veth", "sch_htb", "sch_netem", "cls_u32", "inet_diag", "tcp_diag")
-"""What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets."""
 
 
 def _root(verb: str, *arguments: str, why: str, capture: bool = False) -> str:

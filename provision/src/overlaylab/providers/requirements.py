@@ -20,17 +20,17 @@ from overlaylab.providers import registry
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile, load_profile
 
+# What system containers themselves need: the way to their underlay, and a root of their own.
 OF_CONTAINERS = ("link:bridge", "link:veth", "fs:overlay")
-"""What system containers themselves need: the way to their underlay, and a root of their own."""
 
+# What shaping always uses (``shaping.tc_batch``).
 _QUEUES = ("qdisc:htb", "qdisc:bfifo", "filter:u32")
-"""What shaping always uses (``shaping.tc_batch``)."""
 _DELAYS = "qdisc:netem"
+# What shaping what comes in takes besides.
 _METERS = ("link:ifb", "qdisc:ingress", "action:mirred")
-"""What shaping what comes in takes besides."""
 
+# What only a host's own network card can have: the cards of nodes that the lab makes are virtual.
 OF_CARDS = "nic:"
-"""What only a host's own network card can have: the cards of nodes that the lab makes are virtual."""
 
 
 @dataclass(frozen=True)

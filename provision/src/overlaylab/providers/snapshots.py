@@ -30,11 +30,11 @@ from overlaylab.specs.inventory import Inventory, write_inventory
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 BOOT_SECONDS = 240
+# Prints the boot's id once all units have been started.
 BOOTED = f"""case $(systemctl is-system-running) in running | degraded) {BOOT_ID} ;; esac"""
-"""Prints the boot's id once all units have been started."""
 
+# After a revert a node's clock is behind by the time since the snapshot.
 SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
-"""After a revert a node's clock is behind by the time since the snapshot."""
 
 
 def digest(*parts: object) -> str:

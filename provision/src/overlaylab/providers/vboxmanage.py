@@ -15,18 +15,18 @@ from typing import NamedTuple
 from overlaylab.core.errors import NodeError, UserError
 
 PROGRAM = "VBoxManage"
+# The first with a virtio-scsi controller, which the image's kernel boots from, and the first that always uses
+# the CPU's own virtualisation (its change log: software virtualisation was removed).
 OLDEST = (6, 1)
-"""The first with a virtio-scsi controller, which the image's kernel boots from, and the first that always uses
-the CPU's own virtualisation (its change log: software virtualisation was removed)."""
 
+# Words for a machine without a process (VBoxManageInfo.cpp, machineStateToName).
 OFF = frozenset({"poweroff", "saved", "aborted", "aborted-saved"})
-"""Words for a machine without a process (VBoxManageInfo.cpp, machineStateToName)."""
 
+# What the name of a snapshot begins with that is of no use.
 LEFTOVER = "leftover-"
-"""What the name of a snapshot begins with that is of no use."""
 
+# Seconds to wait for the process of a machine that was switched off to give it up.
 LOCK_PATIENCE = 30.0
-"""Seconds to wait for the process of a machine that was switched off to give it up."""
 LOCK_POLL = 0.5
 
 

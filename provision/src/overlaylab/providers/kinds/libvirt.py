@@ -22,10 +22,10 @@ from overlaylab.specs.inventory import load_inventory
 
 CAPABILITIES = Capabilities("libvirt", snapshots=True, needs=ready.MACHINES, fallback=True)
 
+# As the Vagrantfile has it.
 MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
-"""As the Vagrantfile has it."""
+# The network of eth0, which all clusters share.
 MANAGEMENT = "overlaylab-management"
-"""The network of eth0, which all clusters share."""
 
 
 async def remove_domains(domains: Sequence[str], networks: Sequence[str]) -> None:

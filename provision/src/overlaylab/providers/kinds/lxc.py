@@ -40,26 +40,26 @@ CAPABILITIES = Capabilities(
     before_emulation=True,
 )
 
+# Seconds that a node has to come back clean by itself before it is killed and started from outside.
 PATIENCE = 20.0
-"""Seconds that a node has to come back clean by itself before it is killed and started from outside."""
+# Room for what one node changes.
 NODE_DISK_BYTES = 10**9
-"""Room for what one node changes."""
+# Room for the root file system that all nodes share.
 ROOTFS_BYTES = 10**9
-"""Room for the root file system that all nodes share."""
 
+# In a node's upper layer from the moment it is told to reboot: where it is absent, the node is a clean one.
 USED = "/.overlaylab-used"
-"""In a node's upper layer from the moment it is told to reboot: where it is absent, the node is a clean one."""
 REBOOT = (
     f"touch {USED}; "
     # reboot(2) itself, RB_AUTOBOOT: reboot(8) would first write out every file system of the machine.
     "(sleep 0.1; exec python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x01234567)') >/dev/null 2>&1 &"
 )
+# For a node that has just booted: exit code 3 where it has not (it is the one that was told to reboot).
 SETTLED = """
 [ ! -e {used} ] || exit 3
 until ip -4 -o address show dev {interface} | grep -qF ' {address}/'; do sleep 0.05; done
 systemctl is-system-running --wait >/dev/null || :
 """
-"""For a node that has just booted: exit code 3 where it has not (it is the one that was told to reboot)."""
 FACTS = """
 nproc
 cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null | head -n 1
