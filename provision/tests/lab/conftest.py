@@ -19,7 +19,7 @@ from lab_turns import PASSED_OVER, pass_over
 
 from overlaylab.core import lock, paths
 from overlaylab.core.model import Variant
-from overlaylab.providers import Provider, named, requirements
+from overlaylab.providers import Provider, registry, requirements
 from overlaylab.specs.profile import load_profile
 
 TIER = "azure-a0"
@@ -131,7 +131,9 @@ class Cluster:
 
     def __init__(self, provider: str) -> None:
         # Containers have their vCPUs for life: those that `lab:host` gives them under TIER.
-        self.provider = named.make(provider, "pair", print, underlay_mtu=1500, vcpus=load_profile(TIER).vcpus)
+        self.provider = registry.make(
+            provider, "pair", print, underlay_mtu=1500, vcpus=load_profile(TIER).vcpus
+        )
         self.inventory = self.provider.folder / "inventory.yml"
 
     def do(self, work: Callable[[Any], Coroutine[Any, Any, Any]]) -> Any:

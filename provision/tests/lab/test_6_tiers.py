@@ -14,7 +14,7 @@ import pytest
 from overlaylab.core import lock
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import ProfileCheck
-from overlaylab.providers import named
+from overlaylab.providers import registry
 from overlaylab.shaping import cpu, scripts, shaper
 from overlaylab.shaping.node_state import read_state, state_script
 from overlaylab.shaping.shaper import Shaper
@@ -125,7 +125,7 @@ def test_three_zones() -> None:
     as on a busy machine, no delay is added. How near the RTT comes to its target is a matter of `bench:profiles`:
     the nodes' own part drifts by more than the tolerance while it is measured.
     """
-    provider = named.make("libvirt", "three-zones", print)
+    provider = registry.make("libvirt", "three-zones", print)
     distances = {("a", "b"): 0.02, ("a", "c"): 0.04, ("b", "c"): 0.06}
     profile = varied(load_profile("azure-a0"), "far apart", between_zones=distances)
 

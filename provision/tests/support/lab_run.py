@@ -9,7 +9,7 @@ from lab_captures import echo, pinged_back, printed, udp
 from lab_fakes import Counters, FakeNodes, iperf3, qperf
 
 from overlaylab.core.model import ProfileCheck, RunRecord, Variant
-from overlaylab.providers import Entered, named
+from overlaylab.providers import Entered, registry
 from overlaylab.run.plan import plan_trials
 from overlaylab.run.runner import Runner
 from overlaylab.specs import overlays
@@ -53,7 +53,7 @@ class Lab:
     """A provider of two nodes on which everything goes right, until a test says otherwise."""
 
     name, accelerator, image, cluster = "libvirt", "tcg", "image", "pair"
-    capabilities = named.capabilities(name)
+    capabilities = registry.capabilities(name)
 
     def __init__(self) -> None:
         self.current = HOST

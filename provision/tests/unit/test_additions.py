@@ -16,7 +16,7 @@ from overlaylab import tools
 from overlaylab.cli.commands import measure
 from overlaylab.core import paths
 from overlaylab.core.model import Variant
-from overlaylab.providers import choice, kinds, named, requirements
+from overlaylab.providers import choice, kinds, registry, requirements
 from overlaylab.specs import overlays, suite
 from overlaylab.specs.inventory import write_inventory
 from overlaylab.specs.profile import load_profile
@@ -29,7 +29,7 @@ PROVIDER = '''
 from lab_run import Lab
 
 from overlaylab.providers.capabilities import Capabilities
-from overlaylab.providers.named import Kind
+from overlaylab.providers.registry import Kind
 
 
 class Paper(Lab):
@@ -156,10 +156,14 @@ def scissors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("added")
 def test_a_provider_is_found_by_its_file() -> None:
-    assert named.names() == ("libvirt", "paper", "virtualbox", "lxc")
-    named.check("paper")
-    assert named.capabilities("paper").accelerator == "tcg"
-    assert (named.fallback(), named.before_emulation(), named.of_inventory()) == ("libvirt", "lxc", "hosts")
+    assert registry.names() == ("libvirt", "paper", "virtualbox", "lxc")
+    registry.check("paper")
+    assert registry.capabilities("paper").accelerator == "tcg"
+    assert (registry.fallback(), registry.before_emulation(), registry.of_inventory()) == (
+        "libvirt",
+        "lxc",
+        "hosts",
+    )
     assert (
         refused("cluster", "down", PROVIDER="vmware").rule == "must be one of libvirt, paper, virtualbox, lxc"
     )
@@ -191,7 +195,7 @@ def test_the_doctor_shows_what_runs_on_it() -> None:
 def test_an_inventory_may_say_that_it_made_the_nodes(tmp_path: Path) -> None:
     path = tmp_path / "inventory.yml"
     write_inventory(path, replace(inventory("a", "b"), provider="paper"))
-    assert named.hosts(path, print).inventory.provider == "paper"
+    assert registry.hosts(path, print).inventory.provider == "paper"
 
 
 def test_an_overlay_is_found_by_its_role(added: dict[str, Path]) -> None:
@@ -216,13 +220,13 @@ def test_a_tool_and_a_suite_are_found_by_their_files() -> None:
 @pytest.mark.usefixtures("added", "scissors", "machine")
 def test_all_of_them_together_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     ready_for = []
-    monkeypatch.setattr(named.ready, "ensure", ready_for.append)
+    monkeypatch.setattr(registry.ready, "ensure", ready_for.append)
     monkeypatch.setattr(measure, "on_nodes", lambda provider, profile: Shaper(profile))
     result = lab(
         "measure", "gauze", SUITE="spinning", PROVIDER="paper", PROFILE="azure-a1", SEED="1", BLOCKS="2"
     )
     assert result.exit_code == 0, result.output
-    assert ready_for == [named.capabilities("paper").needs] * 2
+    assert ready_for == [registry.capabilities("paper").needs] * 2
     # Nodes whose limits can be told while they run are not made for them.
     assert "paper for host, gauze thin: {'underlay_mtu': 1500, 'role_arguments': {}}" in result.stderr
     with Store.open(paths.database()) as store:
@@ -241,6 +245,6 @@ def test_all_of_them_together_are_measured(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("machine")
 def test_without_their_files_nobody_knows_them() -> None:
-    assert named.names() == ("libvirt", "virtualbox", "lxc")
+    assert registry.names() == ("libvirt", "virtualbox", "lxc")
     assert refused("measure", "gauze").where == "overlay"
     assert refused("measure", "host", SUITE="spinning").where == "SUITE"

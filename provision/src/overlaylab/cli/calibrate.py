@@ -166,10 +166,10 @@ def show(path: Path) -> None:
 def _nodes(inventory: str | None, cluster: str, asked: str | None) -> tuple[Provider, str]:
     """The provider, connected to nothing yet, and what to call where its nodes are. Raises UserError."""
     if inventory:
-        from overlaylab.providers import named
+        from overlaylab.providers import registry
 
         path = typed(inventory)
-        return named.hosts(path, say), path.name
+        return registry.hosts(path, say), path.name
     from overlaylab.cli.commands.cluster import provider_there
 
     provider, where = provider_there(cluster, asked or None), f"cluster {cluster}"

@@ -20,12 +20,15 @@ class Accelerator:
     is_emulated: bool = False
     # Else /proc/stat and the qdiscs of a node are those of its machine's kernel.
     has_own_kernel: bool = True
+    # Seconds around the trials of one cell where none were measured yet: revert, profile, servers, proof.
+    cell_overhead: float = 13.0
 
 
 ACCELERATORS = {
     "kvm": Accelerator(
         words="the machine's own CPU, virtualised (KVM)",
         nodes="virtual machines with hardware support",
+        cell_overhead=8.0,
     ),
     "tcg": Accelerator(
         words="emulated CPU (TCG), no KVM",
@@ -34,12 +37,14 @@ ACCELERATORS = {
         "and a CPU-bound ratio from here is not a cloud's. It falls asleep between packets that are 10 ms apart or more: "
         "such pings take up to 1 ms longer.",
         is_emulated=True,
+        cell_overhead=8.0,
     ),
     "shared-kernel": Accelerator(
         words="the machine's own CPU and kernel (system containers)",
         nodes="system containers on the machine's own kernel",
         caveat="CPU-bound ratios are this machine's, not a cloud's.",
         has_own_kernel=False,
+        cell_overhead=20.0,
     ),
     "bare": Accelerator(
         words="the hosts' own CPUs (nothing emulated by this lab)",

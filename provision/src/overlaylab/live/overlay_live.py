@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from overlaylab.live.running import Running
+from overlaylab.live.running_overlay import RunningOverlay
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.run import evidence
 from overlaylab.specs import overlays
@@ -62,7 +62,7 @@ def read(printed: str, peers: Sequence[str]) -> Live:
     )
 
 
-async def ask(nodes: Nodes, running: Running) -> dict[str, Live]:
+async def ask(nodes: Nodes, running: RunningOverlay) -> dict[str, Live]:
     """Every node in turn: their pings would be in each other's flows."""
     found = {}
     for name, node in nodes.items():
@@ -76,7 +76,7 @@ async def ask(nodes: Nodes, running: Running) -> dict[str, Live]:
     return found
 
 
-def lines(nodes: Nodes, running: Running, live: Mapping[str, Live]) -> list[str]:
+def lines(nodes: Nodes, running: RunningOverlay, live: Mapping[str, Live]) -> list[str]:
     """For people: a block for each node."""
     told = []
     for name, status in running.statuses.items():

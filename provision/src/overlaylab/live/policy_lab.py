@@ -30,14 +30,14 @@ from overlaylab.tools import base as benchmarks
 
 COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
 SUITE = "policy"
+# Among a trial's parameters: how many rules its traffic had to pass; 0 under no policy.
 RULES = "policy_rules"
-"""Among a trial's parameters: how many rules its traffic had to pass; 0 under no policy."""
+# Whose server is tried to be reached.
 TOOL = "connect"
-"""Whose server is tried to be reached."""
 
+# (what overlay-policy is told, whether traffic then has to pass), in turn: an allow that follows a deny is one
+# that was needed.
 STEPS = (("clear", True), ("deny", False), ("allow", True), ("clear", True))
-"""(what overlay-policy is told, whether traffic then has to pass), in turn: an allow that follows a deny is one
-that was needed."""
 
 
 class Disobeyed(UserError):

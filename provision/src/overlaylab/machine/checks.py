@@ -96,7 +96,7 @@ def check_cache() -> Check:
 
 def check_accelerator() -> Check:
     verdict = kvm.verdict()
-    if verdict.accelerator == "kvm":
+    if not verdict.is_emulated:
         return Check("KVM", OK, f"works: {verdict.reason}")
     drawback = "without KVM the lab runs in software emulation: slower, and ratios that the CPU bounds are not a cloud's"
     return Check("KVM", WARNING, verdict.reason, f"{drawback}; {verdict.fix}" if verdict.fix else drawback)

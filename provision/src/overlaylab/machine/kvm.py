@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from overlaylab.core import paths
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.machine.access import KVM_DEVICE, qemu_user_without_access, wanted_groups
 from overlaylab.machine.bootsector import BOOT_SECTOR, EXIT_STATUS, MARKER
 from overlaylab.machine.packages import find_program
@@ -52,6 +53,10 @@ class Verdict:
     fix: str | None = None
     strongest: str | None = None
 
+    @property
+    def is_emulated(self) -> bool:
+        return ACCELERATORS[self.accelerator].is_emulated
+
 
 def verdict() -> Verdict:
     """KVM or not, from the cache of this boot where the same question was answered. Seconds otherwise."""
@@ -59,7 +64,7 @@ def verdict() -> Verdict:
     if refused:
         return refused
     answer = _answer()
-    closed = qemu_user_without_access() if answer.accelerator == "kvm" else None
+    closed = None if answer.is_emulated else qemu_user_without_access()
     if closed:
         # Not kept with the answer: permissions change without a boot.
         reason = f"KVM works, but {closed}, which runs the nodes, may not open {KVM_DEVICE}"
@@ -73,7 +78,7 @@ def _answer() -> Verdict:
     key = _key()
     known = _load(key)
     # An answer by boot sector only is asked again once a kernel is at hand.
-    if known and not (known.accelerator == "kvm" and known.strongest == "boot sector" and kernel):
+    if known and (known.is_emulated or known.strongest != "boot sector" or not kernel):
         return known
     answer = _boot(kernel)
     _store(key, answer)
@@ -159,7 +164,7 @@ def kernel_error(kernel: Path, accelerator: str) -> str | None:
 
 def _qemu(accelerator: str, arguments: list[str], seconds: float) -> tuple[int | None, str]:
     """(exit code or None at the time limit, everything it printed). Leaves no process behind."""
-    cpu = "host" if accelerator == "kvm" else "qemu64"
+    cpu = "qemu64" if ACCELERATORS[accelerator].is_emulated else "host"
     command = [
         # KILL by timeout(1), which stays when this process is killed. No core files: QEMU may abort.
         *("prlimit", "--core=0", "timeout", "--foreground", "--signal=KILL", str(seconds)),

@@ -17,19 +17,19 @@ from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
 
+# Takes one line for the user about what goes on.
 Say = Callable[[str], None]
-"""Takes one line for the user about what goes on."""
 
 
 @dataclass(frozen=True)
 class Entered:
-    """What entering a variant cost, in seconds: `revert` until SSH answered, `converge` where Ansible ran.
+    """What entering a variant cost."""
 
-    booted: the nodes were booted for it, rather than put back to a state that was saved, or left as they were.
-    """
-
+    # Seconds until SSH answered.
     revert: float
+    # Seconds that Ansible ran; 0 where it did not.
     converge: float
+    # The nodes were booted for it, rather than put back to a state that was saved, or left as they were.
     booted: bool = False
 
 
@@ -128,12 +128,10 @@ class VariantState(Protocol):
         """Bring the cluster up and converge what is not converged yet."""
         ...
 
+    # fresh: the provider's own nodes are booted for it and converged anew. What a saved state repeats each time (memory
+    # layout, hash seeds, the order in which daemons came up) is then drawn again.
     async def enter(self, variant: Variant, fresh: bool = False) -> Entered:
-        """Put all nodes into the converged state of `variant`, profile none, with SSH connected.
-
-        fresh: boot them for it, where they are the provider's own, and converge anew: what a saved state repeats each
-        time (memory layout, hash seeds, the order in which daemons came up) is then drawn again.
-        """
+        """Put all nodes into the converged state of `variant`, profile none, with SSH connected."""
         ...
 
     async def renew(self) -> None:

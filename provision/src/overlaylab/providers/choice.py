@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import features as host_features
 from overlaylab.machine import ready
-from overlaylab.providers import lxc_host, named, requirements
+from overlaylab.providers import lxc_host, registry, requirements
 from overlaylab.providers.requirements import Verdict, listed, titles
 from overlaylab.specs.profile import Profile
 
@@ -24,10 +25,10 @@ def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | No
     and for one that cannot run what is asked.
     """
     if asked:
-        named.check(asked)
+        registry.check(asked)
         return asked, _as_asked(asked, variants, profile)
-    fallback, other = named.fallback(), named.before_emulation()
-    if ready.accelerator() == "kvm":
+    fallback, other = registry.fallback(), registry.before_emulation()
+    if not ACCELERATORS[ready.accelerator()].is_emulated:
         return fallback, f"provider {fallback}: KVM works here"
     verdicts = _verdicts(variants, profile, other)
     emulated = f"provider {fallback}, emulated CPUs: no KVM here, and"
@@ -43,7 +44,7 @@ def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | No
 
 
 def _as_asked(name: str, variants: Sequence[Variant], profile: Profile | None) -> str:
-    can = named.capabilities(name)
+    can = registry.capabilities(name)
     if can.shares_kernel:
         verdicts = _verdicts(variants, profile, name)
         _refuse(name, verdicts, profile)
@@ -59,7 +60,7 @@ def _as_asked(name: str, variants: Sequence[Variant], profile: Profile | None) -
             seen=f"no {program}",
             fix=f"Install {product}, or leave PROVIDER out for what fits this machine",
         )
-    if can.accelerator is None and ready.accelerator() != "kvm":
+    if can.accelerator is None and ACCELERATORS[ready.accelerator()].is_emulated:
         return f"provider {name}, as asked; emulated CPUs: no KVM here"
     return f"provider {name}, as asked"
 
@@ -70,7 +71,7 @@ def load(name: str, variants: Sequence[Variant], profile: Profile | None) -> Non
     As root, with a word before; nothing is done where all of it is at work. Raises UserError where the kernel
     turns out not to have it.
     """
-    if not named.capabilities(name).shares_kernel:
+    if not registry.capabilities(name).shares_kernel:
         return
     wanted = [requirements.needed(variant, profile) for variant in variants]
     found, came = host_features.load([feature for one in wanted for feature in one.features])
@@ -92,7 +93,7 @@ def _refuse(provider: str, verdicts: Verdicts, profile: Profile | None) -> None:
             f"PROVIDER={provider}",
             "this machine's kernel must have all that its nodes need",
             seen=f"{lacking}, which it lacks",
-            fix=f"Leave PROVIDER out or take PROVIDER={named.fallback()}, whose nodes have a kernel of their own; "
+            fix=f"Leave PROVIDER out or take PROVIDER={registry.fallback()}, whose nodes have a kernel of their own; "
             "./task doctor shows what runs where",
         )
 

@@ -25,19 +25,19 @@ from overlaylab.specs import overlays
 from overlaylab.tools import base as benchmarks
 
 TIMER = "overlaylab-deadman"
+# Seconds without a word from the runner after which a host cleans itself up.
 PATIENCE = 600
-"""Seconds without a word from the runner after which a host cleans itself up."""
 RENEW_EVERY = 120
+# Commands that every host needs, besides the benchmarks' tools.
 TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
-"""Commands that every host needs, besides the benchmarks' tools."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
+# Kernel modules that shaping and looking at sockets load.
 OUR_MODULES = ("act_mirred", "sch_ingress", "ifb", "sch_htb", "sch_netem", "cls_u32", "tcp_diag", "inet_diag")
-"""Kernel modules that shaping and looking at sockets load."""
 CLEAR = "/run/overlaylab-clear-profile"
 
+# systemd-detect-virt(1)'s words to accelerators; all other hypervisors use the CPU's own virtualisation.
 _VIRTUALIZATION = {"none": "bare", "qemu": "tcg", "lxc": "shared-kernel", "docker": "shared-kernel"}
-"""systemd-detect-virt(1)'s words to accelerators; all other hypervisors use the CPU's own virtualisation."""
 
 
 def clear_script(interface: str) -> str:

@@ -51,10 +51,8 @@ async def _hold(domain: str, quota: float | None) -> None:
 
 
 async def _quota(domain: str) -> float | None:
-    """Share of each vCPU's time; None where not limited.
-
-    Where libvirt has no control group for it, it refuses to set a quota and to say one: there is none then.
-    """
+    """Share of each vCPU's time; None where not limited."""
+    # Where libvirt has no control group for it, it refuses to set a quota and to say one: there is none then.
     return parse_schedinfo(domain, await virsh.virsh("schedinfo", domain, "--live", check=False))
 
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 
+# What every bridge and host-side veth of the lab begins with.
 LINK_PREFIX = "ovlab"
-"""What every bridge and host-side veth of the lab begins with."""
 
+# Bridge of every container's eth0.
 MANAGEMENT = "ovlab-mgmt"
-"""Bridge of every container's eth0."""
 MANAGEMENT_NETWORK = IPv4Network("192.168.79.0/24")
 MANAGEMENT_HOST = IPv4Interface("192.168.79.1/24")
+# Last octet of the first node's management address.
 FIRST_NODE = 11
-"""Last octet of the first node's management address."""
 
+# Jumbo frames fit; a profile sets what the tier has.
 UNDERLAY_MTU = 9001
-"""Jumbo frames fit; a profile sets what the tier has."""
 
+# Microseconds over which the kernel keeps to a CPU quota (its own default).
 CPU_PERIOD = 100_000
-"""Microseconds over which the kernel keeps to a CPU quota (its own default)."""
 
 
 # -- networks -----------------------------------------------------------------------------------------

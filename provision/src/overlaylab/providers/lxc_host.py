@@ -30,13 +30,13 @@ from overlaylab.specs import routes
 
 SCRIPT = Path(__file__).with_name("lxc_host.sh")
 CGROUPS = Path("/sys/fs/cgroup")
+# Where LXC keeps containers by default (lxc.lxcpath).
 LXCPATH = Path("/var/lib/lxc")
-"""Where LXC keeps containers by default (lxc.lxcpath)."""
 
 CONTAINER_PREFIX = "overlaylab-"
 
+# What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets.
 MODULES = ("overlay", "bridge", "veth", "sch_htb", "sch_netem", "cls_u32", "inet_diag", "tcp_diag")
-"""What any cluster of containers makes the kernel load: nodes, bridges, profiles, a look at sockets."""
 
 
 def _root(verb: str, *arguments: str, why: str, capture: bool = False) -> str:
@@ -138,10 +138,8 @@ def make_bridges(underlay: str, neighbours: Mapping[str, str]) -> None:
 
 
 def running(names: Collection[str], sockets: str | None = None) -> set[str]:
-    """Those of the containers whose monitor answers. Needs no root.
-
-    sockets: /proc/net/unix; LXC's command socket of a container is the abstract ``@LXCPATH/NAME/command``.
-    """
+    """Those of the containers whose monitor answers. Needs no root. sockets: the text of /proc/net/unix."""
+    # LXC's command socket of a container is the abstract ``@LXCPATH/NAME/command``.
     text = Path("/proc/net/unix").read_text() if sockets is None else sockets
     open_ = {line.rsplit(" ", 1)[-1] for line in text.splitlines()}
     return {name for name in names if f"@{LXCPATH}/{name}/command" in open_}
@@ -162,10 +160,8 @@ def cpu_seconds(name: str, groups: Path = Path("/sys/fs/cgroup")) -> float | Non
 
 
 def freeze(names: Sequence[str]) -> dict[str, str]:
-    """Make what the containers are now their clean state, and start them in it; {container: its host key}.
-
-    The keys, ``ssh-ed25519 AAAA…``, are read from the containers' disks: nothing on a network has a say in them.
-    """
+    """Make what the containers are now their clean state, and start them in it; {container: ``ssh-ed25519 AAAA…``}."""
+    # The host keys are read from the containers' disks: nothing on a network has a say in them.
     why = f"starting {', '.join(names)} in the clean state"
     return parse_host_keys(_root("freeze", *names, why=why, capture=True), names)
 

@@ -16,21 +16,21 @@ from overlaylab.core.paths import PROFILES
 from overlaylab.machine import features as host_features
 from overlaylab.machine import packages
 from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, Found, title
-from overlaylab.providers import named
+from overlaylab.providers import registry
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile, load_profile
 
+# What system containers themselves need: the way to their underlay, and a root of their own.
 OF_CONTAINERS = ("link:bridge", "link:veth", "fs:overlay")
-"""What system containers themselves need: the way to their underlay, and a root of their own."""
 
+# What shaping always uses (``shaping.tc_batch``).
 _QUEUES = ("qdisc:htb", "qdisc:bfifo", "filter:u32")
-"""What shaping always uses (``shaping.tc_batch``)."""
 _DELAYS = "qdisc:netem"
+# What shaping what comes in takes besides.
 _METERS = ("link:ifb", "qdisc:ingress", "action:mirred")
-"""What shaping what comes in takes besides."""
 
+# What only a host's own network card can have: the cards of nodes that the lab makes are virtual.
 OF_CARDS = "nic:"
-"""What only a host's own network card can have: the cards of nodes that the lab makes are virtual."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def refuse_cards(variants: Iterable[Variant], profile: Profile, provider: str) -
     for variant in variants:
         if not (missing := cards(variant)):
             continue
-        if named.capabilities(provider).on_this_machine:
+        if registry.capabilities(provider).on_this_machine:
             raise UserError(
                 variant.overlay,
                 f"needs {listed(titles(missing))} in every node",
@@ -133,7 +133,7 @@ def verdict(
     found: what is known of this machine's kernel, where it was asked already. Raises UserError for a role or
     profile that cannot be read.
     """
-    can = named.capabilities(provider)
+    can = registry.capabilities(provider)
     if can.on_this_machine and variant and (missing := cards(variant)):
         return Verdict(False, f"not on this machine: needs {listed(titles(missing))}", lacks=missing)
     if can.product and packages.find_program(can.product[1]) is None:
@@ -203,7 +203,7 @@ def survey() -> list[Row]:
     found = host_features.look([feature for pair in asked for feature in needed(*pair).features])
     rows = []
     for variant, profile in asked:
-        verdicts = {provider: verdict(variant, profile, provider, found) for provider in named.names()}
+        verdicts = {provider: verdict(variant, profile, provider, found) for provider in registry.names()}
         if variant:
             title_ = variant.overlay if variant.mode is None else f"{variant.overlay} {variant.key}"
             rows.append(Row(title_, variant.overlay, variant.key if variant.mode else None, None, verdicts))

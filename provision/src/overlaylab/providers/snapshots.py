@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from overlaylab.core import paths
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
@@ -22,18 +23,18 @@ from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ssh
 from overlaylab.providers import Entered, Say
-from overlaylab.providers.noted import NotedNodes
+from overlaylab.providers.made_nodes import MadeNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, write_inventory
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 BOOT_SECONDS = 240
+# Prints the boot's id once all units have been started.
 BOOTED = f"""case $(systemctl is-system-running) in running | degraded) {BOOT_ID} ;; esac"""
-"""Prints the boot's id once all units have been started."""
 
+# After a revert a node's clock is behind by the time since the snapshot.
 SET_CLOCK = "date -u -s @{now:.3f} >/dev/null"
-"""After a revert a node's clock is behind by the time since the snapshot."""
 
 
 def digest(*parts: object) -> str:
@@ -41,15 +42,15 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()[:12]
 
 
-class SnapshotVMs(NotedNodes, ABC):
+class SnapshotVMs(MadeNodes, ABC):
     """A cluster of VMs. See `overlaylab.providers.Provider` for the verbs.
 
     A hypervisor's class says how to look at, save, restore and remove the machines that hold the nodes
     (the abstract methods); when, in which order and under which name is decided here.
     """
 
+    # The hypervisor's words for a machine that is off.
     OFF: frozenset[str]
-    """The hypervisor's words for a machine that is off."""
 
     def __init__(
         self,
@@ -77,8 +78,8 @@ class SnapshotVMs(NotedNodes, ABC):
         # The public key too: nodes let in the one that they were made with.
         self.key = digest(self.image, spec.digest, accelerator, vagrantfile, ssh_keys.public(key), *made_of)
         self.folder = folder
+        # Names of the nodes' machines, as the hypervisor knows them, in the nodes' order.
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
-        """Names of the nodes' machines, as the hypervisor knows them, in the nodes' order."""
         self.vagrant = Vagrant(
             spec.name,
             box=box,
@@ -130,13 +131,13 @@ class SnapshotVMs(NotedNodes, ABC):
     # -- what is there ----------------------------------------------------------------------------
 
     def describe(self) -> JSON:
-        kvm = self.accelerator == "kvm"
+        emulated = ACCELERATORS[self.accelerator].is_emulated
         return {
             node.name: {
                 "underlay_address": str(node.underlay_address),
                 "zone": node.zone,
                 "memory_mib": node.memory_mib,
-                "cpus": node.cpus if kvm else node.cpus_without_kvm,
+                "cpus": node.cpus_without_kvm if emulated else node.cpus,
             }
             for node in self.spec.nodes
         }
@@ -213,7 +214,7 @@ class SnapshotVMs(NotedNodes, ABC):
         ready.preflight(memory_mib=needed + 512, disk_bytes=len(self.machines) * 4 * 2**30)
         await self.before_vagrant()
         names = ", ".join(node.name for node in self.spec.nodes)
-        estimate = 60 if self.accelerator == "kvm" else 120
+        estimate = 120 if ACCELERATORS[self.accelerator].is_emulated else 60
         with step(
             f"vagrant-up-{self.name}-{self.accelerator}", f"bringing up {names} with Vagrant", estimate
         ):
@@ -251,7 +252,7 @@ class SnapshotVMs(NotedNodes, ABC):
     async def remove_nodes(self) -> None:
         """Delete the nodes, their disks and snapshots, and what only they needed."""
         await self.remove_machines()
-        # What Vagrant noted would be taken for nodes that are still there (named.clusters_of).
+        # What Vagrant noted would be taken for nodes that are still there (registry.clusters_of).
         shutil.rmtree(self.folder / "vagrant", ignore_errors=True)
         (self.folder / "inventory.yml").unlink(missing_ok=True)
         (self.folder / "state.json").unlink(missing_ok=True)

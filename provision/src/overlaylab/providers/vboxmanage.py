@@ -15,18 +15,18 @@ from typing import NamedTuple
 from overlaylab.core.errors import NodeError, UserError
 
 PROGRAM = "VBoxManage"
+# The first with a virtio-scsi controller, which the image's kernel boots from, and the first that always uses
+# the CPU's own virtualisation (its change log: software virtualisation was removed).
 OLDEST = (6, 1)
-"""The first with a virtio-scsi controller, which the image's kernel boots from, and the first that always uses
-the CPU's own virtualisation (its change log: software virtualisation was removed)."""
 
+# Words for a machine without a process (VBoxManageInfo.cpp, machineStateToName).
 OFF = frozenset({"poweroff", "saved", "aborted", "aborted-saved"})
-"""Words for a machine without a process (VBoxManageInfo.cpp, machineStateToName)."""
 
+# What the name of a snapshot begins with that is of no use.
 LEFTOVER = "leftover-"
-"""What the name of a snapshot begins with that is of no use."""
 
+# Seconds to wait for the process of a machine that was switched off to give it up.
 LOCK_PATIENCE = 30.0
-"""Seconds to wait for the process of a machine that was switched off to give it up."""
 LOCK_POLL = 0.5
 
 
@@ -75,11 +75,9 @@ async def _run(*arguments: str) -> tuple[int, str, str]:
 
 
 def _is_locked(error: str) -> bool:
-    """Whether it is the lock of a session that ends by itself.
-
-    ``The machine 'a' is already locked for a session (or being unlocked)``, ``… already has a lock request
-    pending`` (VirtualBox 6.1 to 7.1, MachineImpl.cpp).
-    """
+    """Whether it is the lock of a session that ends by itself."""
+    # ``The machine 'a' is already locked for a session (or being unlocked)``, ``… already has a lock request pending``
+    # (VirtualBox 6.1 to 7.1, MachineImpl.cpp).
     return "already locked" in error or "lock request pending" in error
 
 
@@ -121,19 +119,14 @@ async def refuse_unusable() -> None:
 
 
 async def registered() -> dict[str, str]:
-    """UUIDs of this user's machines by name.
-
-    `list vms` prints ``"node" {0f3a…}`` a line, and ``"<inaccessible>" {…}`` for one whose files are gone.
-    """
+    """UUIDs of this user's machines by name."""
+    # A line is ``"node" {0f3a…}``, and ``"<inaccessible>" {…}`` for one whose files are gone.
     return dict(re.findall(r'^"(.+)" \{([0-9a-f-]+)\}$', await vboxmanage("list", "vms"), re.MULTILINE))
 
 
 async def state(machine: str) -> str:
-    """``running``, ``paused``, ``saved``, ``poweroff``, ``aborted``, …
-
-    `showvminfo --machinereadable` prints ``key=value`` lines, here ``VMState="running"`` (as Vagrant reads it,
-    driver/version_5_0.rb, read_state).
-    """
+    """``running``, ``paused``, ``saved``, ``poweroff``, ``aborted``, …; ``unknown`` where it is not told."""
+    # A line is ``VMState="running"`` (as Vagrant reads it, driver/version_5_0.rb, read_state).
     info = await vboxmanage("showvminfo", machine, "--machinereadable")
     found = re.search(r'^VMState="(.+)"$', info, re.MULTILINE)
     return found[1] if found else "unknown"

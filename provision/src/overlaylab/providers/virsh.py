@@ -130,12 +130,10 @@ async def take_snapshot(domains: Iterable[str], name: str) -> None:
 
 
 async def revert(domains: Iterable[str], name: str) -> None:
-    """Put all domains back to the snapshot and let them run on together.
-
-    libvirt starts a new QEMU for it, 0.8 s. The loadvm command of the one that runs would take 0.4 s, but an
-    emulated CPU's time stamp counter then goes on from where it is: minutes pass for the guest at once, and
-    daemons drop their peers.
-    """
+    """Put all domains back to the snapshot and let them run on together."""
+    # libvirt starts a new QEMU for it, 0.8 s. The loadvm command of the one that runs would take 0.4 s, but an emulated
+    # CPU's time stamp counter then goes on from where it is: minutes pass for the guest at once, and daemons drop
+    # their peers.
     names = list(domains)
     await each(names, "snapshot-revert", name, "--paused")
     await each(names, "resume")

@@ -17,7 +17,7 @@ from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import UserError
 from overlaylab.core.paths import PROFILES
 from overlaylab.providers import choice as provider_choice
-from overlaylab.providers import named
+from overlaylab.providers import registry
 from overlaylab.run import experiment
 from overlaylab.run.experiment import Request
 from overlaylab.run.options import Options
@@ -100,16 +100,16 @@ def choose_provider(asked: Sequence[Request]) -> tuple[str, str]:
     if len(names) == 1:
         name, first = chosen[0]
         sentences = tuple(dict.fromkeys(sentence for _, sentence in chosen))
-        if named.capabilities(name).shares_kernel:
+        if registry.capabilities(name).shares_kernel:
             return name, "; ".join(sentences)  # each may say of its tier what is not applied
         return name, first if len(sentences) == 1 else f"{first}; the other tiers likewise"
     tier, (_, why) = next(
         (one.profile.name, choice)
         for one, choice in zip(asked, chosen, strict=True)
-        if choice[0] == named.fallback()
+        if choice[0] == registry.fallback()
     )
     return (
-        named.fallback(),
+        registry.fallback(),
         f"{why}. So it is VMs for all tiers ({tier} decides): accelerators are never mixed",
     )
 

@@ -9,11 +9,12 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from overlaylab.core import paths, progress
+from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
 from overlaylab.machine import checkout, ready
-from overlaylab.providers import Provider, named, requirements
-from overlaylab.run import design, exchanges, reassembly, selection
+from overlaylab.providers import Provider, registry, requirements
+from overlaylab.run import design, expected_time, reassembly, selection
 from overlaylab.run.options import Options, read
 from overlaylab.run.plan import cells, endpoints, is_fresh, overhead_key, pairs, plan_trials, with_host
 from overlaylab.specs import cluster as clusters
@@ -23,14 +24,12 @@ from overlaylab.specs.overlay_ranges import check_ranges
 from overlaylab.specs.suite import Suite, load_suite
 from overlaylab.stats.inference import MARGIN
 
-CELL_OVERHEAD = {"kvm": 8.0, "tcg": 8.0, "shared-kernel": 20.0}
-"""Seconds around the trials of one cell where none were measured here yet: revert, profile, servers, proof."""
+# Part of a cell's overhead that each further pair of endpoints takes: servers and proof, but neither revert nor profile.
 PAIR_OVERHEAD = 0.5
-"""Part of it that each further pair of endpoints takes: servers and proof, but neither revert nor profile."""
+# Seconds that proving a profile takes between one pair of zones, and what each further pair adds.
 PROOF, PROOF_PAIR = 25.0, 17.0
-"""Seconds that proving a profile takes between one pair of zones, and what each further pair adds."""
+# Disk per node and snapshot, in bytes: its memory and what changed on its disk.
 SNAPSHOT_BYTES = 500_000_000
-"""Disk per node and snapshot: its memory and what changed on its disk."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +73,14 @@ def request(overlay: str, typed: Options = Options()) -> Request:
     """Check everything that was typed. Raises UserError; nothing has been started then."""
     wanted = load_suite(typed.suite)
     tier = profile.load_profile(typed.profile or ("none" if typed.inventory else "azure-a1"))
-    carrier = named.of_inventory() if typed.inventory else typed.provider
+    carrier = registry.of_inventory() if typed.inventory else typed.provider
     chosen = selection.select(overlay, typed.modes, typed.overlays, tier, carrier)
     also = (
-        tuple(v for v in selection.named(",".join(wanted.also)) if v not in chosen.variants)
+        tuple(v for v in selection.parse_modes(",".join(wanted.also)) if v not in chosen.variants)
         if wanted.also
         else ()
     )
-    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or named.fallback())
+    requirements.refuse_cards((*chosen.variants, *also), tier, carrier or registry.fallback())
     host_variant = overlays.select(HOST)[0]
     typed.check()
     if typed.fresh and typed.inventory:
@@ -92,7 +91,7 @@ def request(overlay: str, typed: Options = Options()) -> Request:
     cluster = typed.cluster or wanted.cluster
     spec = clusters.load_cluster(cluster)
     if typed.provider is not None:
-        named.check(typed.provider)
+        registry.check(typed.provider)
         if typed.inventory:
             raise UserError(
                 "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
@@ -260,7 +259,7 @@ def estimate(request: Request, trials: Sequence[PlannedTrial], accelerator: str)
     trials: those that are still to come.
     """
     zones = {node.name: node.zone for node in planning_inventory(request).nodes}
-    inside = exchanges.expected(trials, request.profile, zones, accelerator)
+    inside = expected_time.of_trials(trials, request.profile, zones, accelerator)
     between = len({(t.client_node, t.server_node) for t in trials}) or 1
     blocks = {t.block for t in trials}
     waiting = sum(
@@ -287,15 +286,14 @@ def _overhead(variant: Variant, accelerator: str, between: int) -> float:
     """Seconds around the trials of one cell with `between` pairs of endpoints."""
     if known := progress.estimate(overhead_key(variant, accelerator, between)):
         return known
-    one = (
-        progress.estimate(overhead_key(variant, accelerator, 1), CELL_OVERHEAD.get(accelerator, 13.0)) or 0.0
-    )
+    unmeasured = ACCELERATORS[accelerator].cell_overhead
+    one = progress.estimate(overhead_key(variant, accelerator, 1), unmeasured) or 0.0
     return one * (1 + PAIR_OVERHEAD * (between - 1))
 
 
 def _boot_and_converge(variant: Variant, accelerator: str) -> float:
     """Seconds more for a cell whose nodes are booted for it; containers always are."""
-    if accelerator == "shared-kernel":
+    if not ACCELERATORS[accelerator].has_own_kernel:
         return 0.0
     names = (f"boot-{accelerator}", 30.0), (f"converge-{variant.overlay}-{accelerator}", 40.0)
     return sum(progress.estimate(name, default) or 0.0 for name, default in names)
@@ -308,7 +306,7 @@ def planning_inventory(request: Request) -> Inventory:
     spec = clusters.load_cluster(request.cluster)
     return Inventory(
         spec.name,
-        request.provider or named.fallback(),
+        request.provider or registry.fallback(),
         tuple(
             InventoryNode(n.name, "unknown", 22, "lab", None, None, "eth1", n.underlay_address, n.zone)
             for n in spec.nodes

@@ -32,8 +32,8 @@ from overlaylab.store.store import Store
 from overlaylab.tools import base as benchmarks
 from overlaylab.tools.parsers import ParseError
 
+# How often a cell is entered before the run stops: a node that died once comes back with the revert.
 ATTEMPTS = 2
-"""How often a cell is entered before the run stops: a node that died once comes back with the revert."""
 
 
 class RunStopped(Exception):
@@ -76,14 +76,14 @@ class Runner:
     ) -> None:
         self.store, self.run_id, self.provider, self.shaper = store, run_id, provider, shaper
         self.say, self.on_block = say, on_block
+        # Before each trial; a suite that looks at the long run leaves it as the trial before did.
         self.fills_bucket = fills_bucket
-        """Before each trial; a suite that looks at the long run leaves it as the trial before did."""
+        # Every so many-th block's nodes are booted for each variant; 0: none's.
         self.fresh_every = fresh_every
-        """Every so many-th block's nodes are booted for each variant; 0: none's."""
         self.enough = enough
         self.hooks = hooks or Hooks()
+        # The block that `on_block` is told of was the last.
         self.ended = False
-        """The block that `on_block` is told of was the last."""
         self.nodes = provider.nodes
         self.clock = Clock()
         self._booted = False

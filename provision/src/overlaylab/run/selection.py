@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from overlaylab.core.documents import unknown
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
-from overlaylab.providers import named as providers
-from overlaylab.providers import requirements
+from overlaylab.providers import registry, requirements
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile
 
@@ -52,7 +51,7 @@ def select(
         if only:
             raise UserError("OVERLAYS", "cannot be combined with MODES that name their overlays", seen=only,
                             fix="Leave one of the two out")  # fmt: skip
-        return Selection(named(modes))
+        return Selection(parse_modes(modes))
     found: list[Variant] = []
     left_out: dict[Variant, str] = {}
     for name in _names(only):
@@ -61,7 +60,7 @@ def select(
             if known.modes[key].only_by_name:
                 continue
             variant = known.variant(key)
-            verdict = requirements.verdict(variant, profile, provider or providers.fallback())
+            verdict = requirements.verdict(variant, profile, provider or registry.fallback())
             if verdict.runs or only:
                 found.append(variant)
             else:
@@ -69,7 +68,7 @@ def select(
     return Selection(tuple(found), left_out)
 
 
-def named(modes: str) -> tuple[Variant, ...]:
+def parse_modes(modes: str) -> tuple[Variant, ...]:
     """``weave/sleeve,flannel/udp`` as variants. Raises UserError."""
     found: list[Variant] = []
     for word in modes.split(","):

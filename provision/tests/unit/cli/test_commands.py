@@ -19,7 +19,7 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.lock import cluster_lock
 from overlaylab.core.model import Variant
 from overlaylab.machine import packages, ready, services, ssh_keys
-from overlaylab.providers import named, virsh
+from overlaylab.providers import registry, virsh
 from overlaylab.providers.kinds import libvirt, lxc
 from overlaylab.specs.inventory import write_inventory
 
@@ -298,9 +298,9 @@ def removed(monkeypatch, own_cache) -> list[str]:
         removed.append(f"forgotten {name}")
 
     monkeypatch.setattr(
-        libvirt, "PROVIDER", named.Kind(libvirt.CAPABILITIES, Fake, remove_forgotten, libvirt.remove_pool)
+        libvirt, "PROVIDER", registry.Kind(libvirt.CAPABILITIES, Fake, remove_forgotten, libvirt.remove_pool)
     )
-    monkeypatch.setattr(lxc, "PROVIDER", named.Kind(lxc.CAPABILITIES, Fake))
+    monkeypatch.setattr(lxc, "PROVIDER", registry.Kind(lxc.CAPABILITIES, Fake))
     (own_cache / "clusters" / "pair" / "lxc").mkdir(parents=True)
     (own_cache / "clusters" / "pair" / "lxc" / "state.json").touch()
     monkeypatch.setattr(virsh, "remove_pool", remove_pool)

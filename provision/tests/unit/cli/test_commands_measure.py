@@ -238,10 +238,10 @@ def test_the_machine_is_made_ready_before_daemons_are_built(
     asked = experiment.request("weave", Options(blocks=1))
     asked = replace(asked, inventory=Path(inventory) if inventory else None)
     monkeypatch.setattr(
-        measure.named, "make_ready", lambda provider: steps.append(f"packages for {provider}")
+        measure.registry, "make_ready", lambda provider: steps.append(f"packages for {provider}")
     )
     monkeypatch.setattr(measure.daemons, "begin", lambda names: steps.append(f"building {', '.join(names)}"))
-    monkeypatch.setattr(measure.named, "make", lambda *_, **__: steps.append("nodes"))
-    monkeypatch.setattr(measure.named, "hosts", lambda *_, **__: steps.append("nodes"))
+    monkeypatch.setattr(measure.registry, "make", lambda *_, **__: steps.append("nodes"))
+    monkeypatch.setattr(measure.registry, "hosts", lambda *_, **__: steps.append("nodes"))
     measure.provider_for(asked)
     assert steps == [f"packages for {made_for}", "building weave, weave", "nodes"]

@@ -9,7 +9,7 @@ import pytest
 from lab_builders import inventory
 from lab_commands import lab, refused
 from lab_fakes import FakeNodes
-from test_running import FLOW, printed, status
+from test_running_overlay import FLOW, printed, status
 
 from overlaylab.cli.commands import cluster, measure
 from overlaylab.core.errors import NodeError
@@ -17,7 +17,7 @@ from overlaylab.core.lock import cluster_lock
 from overlaylab.core.model import Variant
 from overlaylab.live import overlay_live
 from overlaylab.live.mtu_probe import _CUT
-from overlaylab.providers import named
+from overlaylab.providers import registry
 from overlaylab.report.profile_table import SPARSE
 from overlaylab.shaping import record as profile_record
 
@@ -30,7 +30,7 @@ class Provider:
     """Two VMs with Weave on an underlay of 9001 bytes; what passes between endpoints is `passes`."""
 
     name, cluster = "libvirt", "pair"
-    capabilities = named.capabilities(name)
+    capabilities = registry.capabilities(name)
 
     def __init__(self, folder) -> None:
         self.folder = folder
@@ -221,7 +221,7 @@ def test_addresses_are_whole_on_a_narrow_screen(monkeypatch, tmp_path) -> None:
     addresses = {name: IPv4Interface(f"192.168.177.1{number}/24") for number, name in enumerate(names)}
     there = SimpleNamespace(
         name="lxc",
-        capabilities=named.capabilities("lxc"),
+        capabilities=registry.capabilities("lxc"),
         accelerator="shared-kernel",
         folder=tmp_path,
         spec=SimpleNamespace(

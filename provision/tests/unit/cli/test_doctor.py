@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from overlaylab.cli.commands import doctor
 from overlaylab.machine import checks as host_checks
 from overlaylab.machine.checks import OK, PROBLEM, WARNING, Check
-from overlaylab.providers.named import names
+from overlaylab.providers.registry import names
 from overlaylab.providers.requirements import Row, Verdict
 
 RUNS = json.loads(json.dumps(asdict(Verdict(True))))

@@ -119,7 +119,9 @@ def make(monkeypatch, own_cache, machine, vagrants):
 
     def build(**options) -> Lxc:
         provider = Lxc(cluster.load_cluster("pair"), said.append, **options)
-        monkeypatch.setattr("overlaylab.providers.noted.Nodes", lambda found: FakeNodes(found, dict(answers)))
+        monkeypatch.setattr(
+            "overlaylab.providers.made_nodes.Nodes", lambda found: FakeNodes(found, dict(answers))
+        )
         provider.said = said  # type: ignore[attr-defined]
         return provider
 

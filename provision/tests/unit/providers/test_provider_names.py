@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from overlaylab.core.paths import PROVISION
-from overlaylab.providers import named
+from overlaylab.providers import registry
 
 SOURCE = PROVISION / "src" / "overlaylab"
 OTHER_THINGS = {
@@ -36,7 +36,7 @@ FOR_ALL = {
     "VariantState",
     "capabilities",
     "choice",
-    "named",
+    "registry",
     "requirements",
     "shaped",
 }
@@ -70,7 +70,7 @@ def outside() -> dict[str, str]:
 
 
 def test_no_provider_is_known_by_name_outside_of_providers() -> None:
-    known = {*named.names(), named.of_inventory()}
+    known = {*registry.names(), registry.of_inventory()}
     found = {
         (at, word): times for at, text in outside().items() for word, times in words(text, known).items()
     }
@@ -100,5 +100,5 @@ def test_every_way_to_ask_for_a_name_is_found(line: str) -> None:
 
 
 def test_every_way_to_import_is_found() -> None:
-    text = "from overlaylab.providers import named, virsh\nfrom overlaylab.providers.kinds.lxc import Lxc"
+    text = "from overlaylab.providers import registry, virsh\nfrom overlaylab.providers.kinds.lxc import Lxc"
     assert imported(text) - FOR_ALL == {"virsh", "kinds"}

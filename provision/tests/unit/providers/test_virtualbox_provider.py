@@ -62,7 +62,7 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
         provider.folder.mkdir(parents=True, exist_ok=True)
         write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
         answers = {"date -u -s": "", "ip link set dev": ""}
-        monkeypatch.setattr("overlaylab.providers.noted.Nodes", lambda found: FakeNodes(found, answers))
+        monkeypatch.setattr("overlaylab.providers.made_nodes.Nodes", lambda found: FakeNodes(found, answers))
         provider.vagrant = FakeVagrant(provider, hypervisor)  # type: ignore[assignment]
         provider.vagrant.note()
         return provider

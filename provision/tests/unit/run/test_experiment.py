@@ -15,7 +15,7 @@ from overlaylab.core import progress
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.machine import checkout, ready
-from overlaylab.providers import named
+from overlaylab.providers import registry
 from overlaylab.run import experiment
 from overlaylab.run.options import Options
 from overlaylab.specs import overlays
@@ -245,7 +245,7 @@ def test_a_provider_and_an_inventory_exclude_each_other(hosts) -> None:
 
 class Provider:
     name, cluster, accelerator, image = "libvirt", "pair", "tcg", "0123"
-    capabilities = named.capabilities(name)
+    capabilities = registry.capabilities(name)
     inventory = inventory("a", "b")
 
     def describe(self) -> dict:
@@ -274,7 +274,7 @@ def test_the_record_names_everything_that_decides_a_result() -> None:
 
 def test_hosts_are_described_by_their_kind_and_not_by_name() -> None:
     provider = Provider()
-    provider.capabilities = named.capabilities("hosts")
+    provider.capabilities = registry.capabilities("hosts")
     found = experiment.record(experiment.request("host"), provider)
     assert found.machine == "1 CPUs, CPU unknown, 1024 MiB"
 
@@ -323,6 +323,7 @@ def test_an_estimate_without_experience() -> None:
     inside = 2 * 3 * (6 + 2)  # blocks, variants, iperf3 with its omitted second and qperf
     assert experiment.estimate(asked, trials, "tcg").seconds == inside + 25 + 2 * 3 * 8
     assert experiment.estimate(asked, trials, "shared-kernel").seconds == inside + 25 + 2 * 3 * 20
+    assert experiment.estimate(asked, trials, "bare").seconds == inside + 25 + 2 * 3 * 13
     found = experiment.estimate(asked, trials, "kvm")
     assert found.memory == 2 * 1024 * 2**20
     assert found.disk == 2 * 4 * 500_000_000  # nodes, times the clean state and each variant

@@ -19,7 +19,7 @@ from overlaylab.core.documents import names_in, unknown
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import HOST, ProfileCheck, RunRecord, Variant
 from overlaylab.core.progress import PlainConsole, output, readable, say
-from overlaylab.providers import Provider, choice, named
+from overlaylab.providers import Provider, choice, registry
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.run import experiment
 from overlaylab.run.options import Options
@@ -139,7 +139,7 @@ class Lab:
 
     def _limits(self, tier: Profile) -> tuple[float, float]:
         """vCPUs and quota that the tier's nodes have for life; zeros: they can be told at any time."""
-        for_life = named.capabilities(self.chosen[tier.name][0]).limits_at_creation
+        for_life = registry.capabilities(self.chosen[tier.name][0]).limits_at_creation
         return (tier.vcpus or 0, tier.quota or 0) if for_life else (0, 0)
 
     def order(self, tier: Profile) -> tuple[str, float, float]:
@@ -153,7 +153,7 @@ class Lab:
         if nodes_of != self.nodes_of:
             await self._give_up(nodes_of)
             say(chosen[1])
-            named.make_ready(chosen[0])
+            registry.make_ready(chosen[0])
             self.provider = provider_for(asked, chosen)
             await self.provider.prepare([Variant(HOST)], say)
             self.nodes_of = nodes_of

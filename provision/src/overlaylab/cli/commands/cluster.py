@@ -18,7 +18,7 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
 from overlaylab.machine import services
-from overlaylab.providers import Provider, named
+from overlaylab.providers import Provider, registry
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
@@ -31,9 +31,9 @@ def provider_of(cluster: str, asked: str | None, tier: Profile | None = None) ->
     Raises UserError.
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
-    name = asked or named.of_cluster(cluster)
-    limits: named.How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
-    return named.make(name, cluster, say, **limits)
+    name = asked or registry.of_cluster(cluster)
+    limits: registry.How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
+    return registry.make(name, cluster, say, **limits)
 
 
 def provider_there(
@@ -44,7 +44,7 @@ def provider_there(
     Raises UserError where the cluster has no nodes, before anything is installed for them.
     """
     if inventory:
-        return named.hosts(paths.typed(inventory), say)
+        return registry.hosts(paths.typed(inventory), say)
     if not has_nodes(cluster, asked):
         raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
     return provider_of(cluster, asked, tier)
@@ -57,8 +57,8 @@ def has_nodes(cluster: str, asked: str | None) -> bool:
     """
     clusters.load_cluster(cluster)
     if asked:
-        named.check(asked)
-    return any(cluster in named.clusters_of(name) for name in ([asked] if asked else named.names()))
+        registry.check(asked)
+    return any(cluster in registry.clusters_of(name) for name in ([asked] if asked else registry.names()))
 
 
 async def are_up(provider: Provider) -> bool:
@@ -225,13 +225,15 @@ def down(cluster: str, asked: str | None) -> None:
     """Switch the nodes off, VMs and containers alike. Their snapshots stay: the next lab:up takes seconds."""
     clusters.load_cluster(cluster)
     if asked:
-        named.check(asked)
+        registry.check(asked)
     there = [
-        name for name in named.names() if cluster in named.clusters_of(name) and asked in (None, "", name)
+        name
+        for name in registry.names()
+        if cluster in registry.clusters_of(name) and asked in (None, "", name)
     ]
     for name in there:
         with lock.cluster_lock(cluster, "switching nodes off"):
-            asyncio.run(named.make(name, cluster, say).down())
+            asyncio.run(registry.make(name, cluster, say).down())
     if there:
         say(f"nodes are off ({', '.join(there)}); ./task lab:destroy removes them")
     else:
@@ -268,12 +270,12 @@ def _remove_nodes(cluster: str) -> tuple[list[str], list[str]]:
     """
     removed: list[str] = []
     failed: list[str] = []
-    for provider in named.names():
-        made = [name for name in named.clusters_of(provider) if cluster in ("", name)]
+    for provider in registry.names():
+        made = [name for name in registry.clusters_of(provider) if cluster in ("", name)]
         for name in made:
             try:
                 with lock.cluster_lock(name, "removing nodes"):
-                    asyncio.run(named.remove(provider, name, say))
+                    asyncio.run(registry.remove(provider, name, say))
             except (UserError, NodeError) as error:
                 failed.append(f"{name} ({provider}): {error}")
                 continue
@@ -286,7 +288,7 @@ def _remove_traces(keep_cache: bool) -> None:
     """Take away what is left without nodes: storage pool, daemons that setup started, and the cache folder."""
     from overlaylab.machine import access, packages
 
-    asyncio.run(named.remove_shared())
+    asyncio.run(registry.remove_shared())
     for service in services.stop_services():
         say(f"{service} stopped")
     access.close_kvm()

@@ -13,7 +13,7 @@ from overlaylab.desktop import checks as viewer_checks
 from overlaylab.image import checks as image_checks
 from overlaylab.machine import access, ready
 from overlaylab.machine import checks as host_checks
-from overlaylab.providers import choice, named, requirements
+from overlaylab.providers import choice, registry, requirements
 
 if TYPE_CHECKING:  # drawing takes time to import, and JSON needs none of it
     from rich.console import Console
@@ -82,15 +82,15 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
     """Overlay and mode, and each profile, against provider: a tick, or the reason."""
     table = _table("What runs on which provider (PROVIDER=…)")
     table.add_column("", no_wrap=True)
-    for provider in named.names():
+    for provider in registry.names():
         table.add_column(_heading(provider), overflow="fold")
     for number, row in enumerate(rows):
         last = number + 1 < len(rows) and row.profile is None and rows[number + 1].profile is not None
-        cells = (_cell(row.verdicts[provider]) for provider in named.names())
+        cells = (_cell(row.verdicts[provider]) for provider in registry.names())
         table.add_row(row.title, *cells, end_section=last)
     out = _console()
     out.print(table)
-    for provider in named.names():
+    for provider in registry.names():
         if installs := dict.fromkeys(name for row in rows for name in row.verdicts[provider].installs):
             out.print(f"The first task with PROVIDER={provider} installs {requirements.listed(installs)}.")
     if loaded:
@@ -100,7 +100,7 @@ def _print_providers(rows: list[requirements.Row], loaded: list[str]) -> None:
 
 
 def _heading(provider: str) -> str:
-    can = named.capabilities(provider)
+    can = registry.capabilities(provider)
     if can.accelerator is None:
         return f"{provider} ({ready.accelerator().upper()})"
     return f"{provider} (this kernel)" if can.shares_kernel else provider

@@ -16,7 +16,7 @@ from overlaylab.cli.commands.cluster import (
 from overlaylab.core import lock
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.live import overlay_live, overlay_pages
-from overlaylab.live.running import Running, find
+from overlaylab.live.running_overlay import RunningOverlay, find
 from overlaylab.specs import overlays
 
 
@@ -54,11 +54,11 @@ def command(overlay: str | None, cluster: str, asked: str | None, inventory: str
 
 def _live(
     cluster: str, asked: str | None, inventory: str | None, overlay: str | None
-) -> tuple[Running | None, list[str]]:
+) -> tuple[RunningOverlay | None, list[str]]:
     """What runs, and the lines about it: all of them if it is the overlay that was asked for."""
     provider = provider_there(cluster, asked, inventory)
 
-    async def look() -> tuple[Running | None, list[str]]:
+    async def look() -> tuple[RunningOverlay | None, list[str]]:
         if not await are_up(provider):
             return None, [f"the nodes of {provider.cluster} are not up"]
         try:

@@ -17,9 +17,9 @@ from overlaylab.core.model import PlannedTrial, RunRecord
 from overlaylab.core.progress import output, readable, say
 from overlaylab.image import daemons
 from overlaylab.machine import ready
-from overlaylab.providers import Provider, named
+from overlaylab.providers import Provider, registry
 from overlaylab.providers.shaped import on_nodes
-from overlaylab.report import blocks_told
+from overlaylab.report import blocks_needed
 from overlaylab.results import tiers
 from overlaylab.run import experiment
 from overlaylab.run.options import Options
@@ -82,7 +82,7 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
             out.print(f"  tier {tier}: about {readable(need.seconds)}", markup=False)
     for line in _left_out(asked):
         out.print(line, markup=False)
-    for line in blocks_told.lines(every, accelerator):
+    for line in blocks_needed.lines(every, accelerator):
         out.print(line, markup=False)
     total = f", {len(every)} tiers together" if others else ""
     seconds = sum(need.seconds for need in needs)
@@ -114,16 +114,16 @@ def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = Non
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
     mtu, arguments = asked.profile.mtu, asked.role_arguments
     if asked.inventory:
-        named.make_ready(named.of_inventory())
+        registry.make_ready(registry.of_inventory())
         _begin_builds(asked)
-        return named.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
+        return registry.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
     from overlaylab.providers import choice
 
     name, _ = chosen or choose_provider([asked])
     _begin_builds(asked)
     # The machine's own modules, so they come before the nodes.
     choice.load(name, asked.variants, asked.profile)
-    return named.make(
+    return registry.make(
         name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
         vcpus=asked.profile.vcpus, quota=asked.profile.quota,
     )  # fmt: skip
@@ -136,7 +136,7 @@ def _begin_builds(asked: experiment.Request) -> None:
 
 def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
     """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
-    named.make_ready(asked[0].provider or named.fallback())
+    registry.make_ready(asked[0].provider or registry.fallback())
     chosen = tiers.choose_provider(asked)
     say(chosen[1])
     return chosen
@@ -144,8 +144,8 @@ def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
 
 def accelerator_for(asked: Sequence[experiment.Request]) -> str:
     """How the nodes' CPUs would run."""
-    name = named.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
-    return named.capabilities(name).accelerator or ready.accelerator()
+    name = registry.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
+    return registry.capabilities(name).accelerator or ready.accelerator()
 
 
 def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:

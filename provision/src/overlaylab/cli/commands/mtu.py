@@ -21,7 +21,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.core.progress import output, say
 from overlaylab.live import mtu, mtu_probe
-from overlaylab.live.running import Running, find
+from overlaylab.live.running_overlay import RunningOverlay, find
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.providers import Provider
 from overlaylab.run.evidence import asking
@@ -111,7 +111,7 @@ async def _examine(provider: Provider, variant: Variant | None) -> mtu.Facts:
         provider.nodes.drop()
 
 
-async def facts_of(nodes: Nodes, running: Running) -> mtu.Facts:
+async def facts_of(nodes: Nodes, running: RunningOverlay) -> mtu.Facts:
     """Ask devices, and ping from every node to every other."""
     looked = {
         name: int(
@@ -144,7 +144,13 @@ async def facts_of(nodes: Nodes, running: Running) -> mtu.Facts:
 
 
 async def _direction(
-    nodes: Nodes, running: Running, client: str, server: str, underlay: int, device: int, hints: list[int]
+    nodes: Nodes,
+    running: RunningOverlay,
+    client: str,
+    server: str,
+    underlay: int,
+    device: int,
+    hints: list[int],
 ) -> mtu.Direction:
     node, peer, ask = nodes[client], nodes[server], asking(running.mode)
     address, endpoint = str(peer.spec.underlay_address.ip), running.endpoint(server)

@@ -27,7 +27,7 @@ from overlaylab.core.model import ProfileCheck
 from overlaylab.core.paths import PROFILES, typed
 from overlaylab.core.progress import output, readable, say
 from overlaylab.nodes import servers
-from overlaylab.providers import Provider, named
+from overlaylab.providers import Provider, registry
 from overlaylab.providers.shaped import on_nodes
 from overlaylab.report import profile_table
 from overlaylab.shaping import checks as profile_checks
@@ -215,7 +215,7 @@ def _with_nodes(
 
     tier = profile.load_profile(name)
     if inventory:
-        provider: Provider = named.hosts(typed(inventory), say)
+        provider: Provider = registry.hosts(typed(inventory), say)
     else:
         # With an overlay, the nodes are made where there are none.
         make = provider_of if overlay else provider_there

@@ -8,7 +8,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.machine import packages, ready
 from overlaylab.nodes.ssh import Nodes
-from overlaylab.providers import Say, named
+from overlaylab.providers import Say, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.host_state import PATIENCE, HostState
 from overlaylab.specs.cluster import ClusterSpec
@@ -41,7 +41,7 @@ class Hosts(HostState):
         self.cluster = self._inventory.name
 
     def _check_maker(self) -> None:
-        known = (EXTERNAL, *named.names())
+        known = (EXTERNAL, *registry.names())
         if self._inventory.provider not in known:
             raise UserError(
                 f"{self._inventory.name}: overlaylab_provider",
@@ -103,4 +103,4 @@ class Hosts(HostState):
         return {}
 
 
-PROVIDER = named.Kind(CAPABILITIES, Hosts)
+PROVIDER = registry.Kind(CAPABILITIES, Hosts)

@@ -13,7 +13,7 @@ from overlaylab.core.progress import step
 from overlaylab.image import node_image
 from overlaylab.image.vagrant import pool, pool_path
 from overlaylab.machine import ready, services
-from overlaylab.providers import Say, named, virsh
+from overlaylab.providers import Say, registry, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
@@ -22,10 +22,10 @@ from overlaylab.specs.inventory import load_inventory
 
 CAPABILITIES = Capabilities("libvirt", snapshots=True, needs=ready.MACHINES, fallback=True)
 
+# As the Vagrantfile has it.
 MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
-"""As the Vagrantfile has it."""
+# The network of eth0, which all clusters share.
 MANAGEMENT = "overlaylab-management"
-"""The network of eth0, which all clusters share."""
 
 
 async def remove_domains(domains: Sequence[str], networks: Sequence[str]) -> None:
@@ -85,7 +85,7 @@ class Libvirt(SnapshotVMs):
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
             accelerator=ready.accelerator(),
-            folder=named.folder(self.name, spec.name),
+            folder=registry.folder(self.name, spec.name),
             box=f"overlaylab/{system}-{node_image.image_key(system)[:12]}",
         )
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
@@ -169,4 +169,4 @@ class Libvirt(SnapshotVMs):
         await virsh.start_networks(self.networks)
 
 
-PROVIDER = named.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)
+PROVIDER = registry.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)

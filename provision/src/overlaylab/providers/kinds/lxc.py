@@ -23,10 +23,10 @@ from overlaylab.image import lxc_box, node_image
 from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import packages, ready, ssh_keys
 from overlaylab.nodes.ssh import Node
-from overlaylab.providers import Entered, Say, lxc_config, lxc_host, named
+from overlaylab.providers import Entered, Say, lxc_config, lxc_host, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.lxc_cpu import LxcCpu
-from overlaylab.providers.noted import NotedNodes
+from overlaylab.providers.made_nodes import MadeNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, InventoryNode, write_inventory
@@ -40,26 +40,26 @@ CAPABILITIES = Capabilities(
     before_emulation=True,
 )
 
+# Seconds that a node has to come back clean by itself before it is killed and started from outside.
 PATIENCE = 20.0
-"""Seconds that a node has to come back clean by itself before it is killed and started from outside."""
+# Room for what one node changes.
 NODE_DISK_BYTES = 10**9
-"""Room for what one node changes."""
+# Room for the root file system that all nodes share.
 ROOTFS_BYTES = 10**9
-"""Room for the root file system that all nodes share."""
 
+# In a node's upper layer from the moment it is told to reboot: where it is absent, the node is a clean one.
 USED = "/.overlaylab-used"
-"""In a node's upper layer from the moment it is told to reboot: where it is absent, the node is a clean one."""
 REBOOT = (
     f"touch {USED}; "
     # reboot(2) itself, RB_AUTOBOOT: reboot(8) would first write out every file system of the machine.
     "(sleep 0.1; exec python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x01234567)') >/dev/null 2>&1 &"
 )
+# For a node that has just booted: exit code 3 where it has not (it is the one that was told to reboot).
 SETTLED = """
 [ ! -e {used} ] || exit 3
 until ip -4 -o address show dev {interface} | grep -qF ' {address}/'; do sleep 0.05; done
 systemctl is-system-running --wait >/dev/null || :
 """
-"""For a node that has just booted: exit code 3 where it has not (it is the one that was told to reboot)."""
 FACTS = """
 nproc
 cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null | head -n 1
@@ -68,7 +68,7 @@ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev
 
 async def remove_forgotten(cluster: str) -> None:
     """Remove the containers of a cluster whose file is gone, by what was noted when they were made."""
-    noted = named.folder(CAPABILITIES.name, cluster) / "state.json"
+    noted = registry.folder(CAPABILITIES.name, cluster) / "state.json"
     state = read_json(noted)
     containers = [made["container"] for made in state.get("containers", {}).values()]
     if containers:
@@ -76,7 +76,7 @@ async def remove_forgotten(cluster: str) -> None:
     noted.unlink(missing_ok=True)
 
 
-class Lxc(NotedNodes):
+class Lxc(MadeNodes):
     """A cluster of system containers. See `overlaylab.providers.Provider` for the verbs.
 
     vcpus: in place of the cluster file's; quota: share of their time that a node may use, in (0, 1].
@@ -114,7 +114,7 @@ class Lxc(NotedNodes):
         self.key = lxc_config.short_digest(
             json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile, public]), 12
         )
-        self.folder = named.folder(self.name, spec.name)
+        self.folder = registry.folder(self.name, spec.name)
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]
@@ -392,4 +392,4 @@ async def _listens(address: str, port: int) -> bool:
     return True
 
 
-PROVIDER = named.Kind(CAPABILITIES, Lxc, remove_forgotten)
+PROVIDER = registry.Kind(CAPABILITIES, Lxc, remove_forgotten)

@@ -14,7 +14,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import virtualbox_box
-from overlaylab.providers import Say, named, vboxmanage
+from overlaylab.providers import Say, registry, vboxmanage
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
@@ -31,7 +31,7 @@ CAPABILITIES = Capabilities(
 
 def _made_here(cluster: str) -> dict[str, str]:
     """UUIDs of the machines that Vagrant made for this cache folder, by node."""
-    found = (named.folder("virtualbox", cluster) / "vagrant" / "machines").glob("*/virtualbox/id")
+    found = (registry.folder("virtualbox", cluster) / "vagrant" / "machines").glob("*/virtualbox/id")
     return {path.parts[-3]: path.read_text().strip() for path in found}
 
 
@@ -41,7 +41,7 @@ async def remove_forgotten(cluster: str) -> None:
     for uuid in _made_here(cluster).values():
         if uuid in left:
             await vboxmanage.remove(uuid)
-    shutil.rmtree(named.folder("virtualbox", cluster), ignore_errors=True)
+    shutil.rmtree(registry.folder("virtualbox", cluster), ignore_errors=True)
 
 
 class VirtualBox(SnapshotVMs):
@@ -49,8 +49,8 @@ class VirtualBox(SnapshotVMs):
 
     capabilities = CAPABILITIES
     OFF = vboxmanage.OFF
+    # None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports.
     networks: tuple[str, ...] = ()
-    """None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class VirtualBox(SnapshotVMs):
             underlay_mtu=underlay_mtu,
             role_arguments=role_arguments,
             accelerator="kvm",
-            folder=named.folder(self.name, spec.name),
+            folder=registry.folder(self.name, spec.name),
             box=virtualbox_box.box_name(system),
             made_of=["virtualbox", virtualbox_box.recipe()],
         )
@@ -132,4 +132,4 @@ class VirtualBox(SnapshotVMs):
                 await vboxmanage.remove(uuid)
 
 
-PROVIDER = named.Kind(CAPABILITIES, VirtualBox, remove_forgotten)
+PROVIDER = registry.Kind(CAPABILITIES, VirtualBox, remove_forgotten)

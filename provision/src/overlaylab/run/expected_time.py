@@ -18,7 +18,7 @@ SHARED_KERNEL = (0.00005, 1e10)
 OTHERWISE = (0.0003, 1e9)
 
 
-def expected(
+def of_trials(
     trials: Sequence[PlannedTrial], profile: Profile, zones: Mapping[str, str], accelerator: str
 ) -> float:
     """Seconds in all trials together. zones: {node: its zone}."""

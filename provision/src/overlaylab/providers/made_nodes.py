@@ -16,7 +16,7 @@ from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory, load_inventory
 
 
-class NotedNodes:
+class MadeNodes:
     """folder: where the provider keeps what it knows of the cluster."""
 
     capabilities: Capabilities
@@ -24,8 +24,8 @@ class NotedNodes:
     underlay_mtu: int | None
     role_arguments: JSON
     _nodes: Nodes | None = None
-    _noted_at: int | None = None
-    """When the inventory was written that `_nodes` was made of, in ns."""
+    # When the inventory was written that `_nodes` was made of, in ns.
+    _as_of: int | None = None
 
     @property
     def name(self) -> str:
@@ -39,11 +39,11 @@ class NotedNodes:
     def nodes(self) -> Nodes:
         """Made anew where another command has made the nodes anew: each has a host key of its own."""
         written = self._written_at()
-        if self._nodes is not None and None not in (written, self._noted_at) and written != self._noted_at:
+        if self._nodes is not None and None not in (written, self._as_of) and written != self._as_of:
             self._nodes.drop()
             self._nodes = None
         if self._nodes is None:
-            self._nodes, self._noted_at = Nodes(self.inventory), written
+            self._nodes, self._as_of = Nodes(self.inventory), written
         return self._nodes
 
     def _written_at(self) -> int | None:

@@ -13,7 +13,7 @@ from overlaylab.specs import overlays
 
 
 @dataclass(frozen=True)
-class Running:
+class RunningOverlay:
     """The overlay and mode that all nodes observe; statuses: {node: the overlay's own word there}."""
 
     overlay: overlays.Overlay
@@ -28,7 +28,7 @@ class Running:
         return self.statuses[node].get("endpoint_address")
 
 
-async def find(nodes: Nodes) -> Running | None:
+async def find(nodes: Nodes) -> RunningOverlay | None:
     """What runs on the nodes; None where no node has an overlay.
 
     UserError where only some have one, or where they observe different things: then nothing holds for all of them.
@@ -66,7 +66,7 @@ async def find(nodes: Nodes) -> Running | None:
             seen=told,
             fix="A daemon that lost its peers reports no mode: see `journalctl` on the node, or converge again",
         )
-    return Running(overlay, first, statuses)
+    return RunningOverlay(overlay, first, statuses)
 
 
 def _why(status: JSON) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from overlaylab.core.model import Sample
-from overlaylab.report import blocks_told
+from overlaylab.report import blocks_needed
 from overlaylab.run import experiment
 from overlaylab.run.options import Options
 from overlaylab.specs.suite import load_suite
@@ -46,7 +46,7 @@ def lab(tmp_path, monkeypatch):
 
 
 def told(asked) -> list[str]:
-    return list(blocks_told.lines([asked], "tcg"))
+    return list(blocks_needed.lines([asked], "tcg"))
 
 
 def test_without_a_run_nothing_is_made_up(lab) -> None:
@@ -69,7 +69,7 @@ def test_the_variant_that_spreads_most_decides(lab) -> None:
         "blocks needed: about 32 to tell a difference of 2 % with 80% probability: weave sleeve's ratio is ±2.72 % "
         "from block to block (4 blocks seen)"
     )
-    assert blocks_told.seen(asked, "tcg")[maker.SLEEVE].spread == pytest.approx(0.0272, abs=1e-4)
+    assert blocks_needed.seen(asked, "tcg")[maker.SLEEVE].spread == pytest.approx(0.0272, abs=1e-4)
 
 
 def test_what_was_never_seen_is_named(lab) -> None:

@@ -9,7 +9,7 @@ from lab_fakes import FakeNodes, failed
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
 from overlaylab.live import overlay_live
-from overlaylab.live.running import find
+from overlaylab.live.running_overlay import find
 
 FLOW = "InPortFlowKey{vport: 1} actions SetTunnelAction{ipv4dst: 192.168.77.12, ttl: 64} packets 4"
 

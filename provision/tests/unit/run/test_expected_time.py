@@ -6,7 +6,7 @@ import pytest
 
 from overlaylab.core.model import PlannedTrial, Variant
 from overlaylab.providers import requirements
-from overlaylab.run import exchanges, experiment
+from overlaylab.run import expected_time, experiment
 from overlaylab.run.options import Options
 from overlaylab.specs.profile import load_profile
 
@@ -19,7 +19,7 @@ def trial(placement: str = "remote", tool: str = "netperf", **parameters) -> Pla
 
 
 def seconds(one: PlannedTrial, profile: str, accelerator: str) -> float:
-    return exchanges.expected([one], load_profile(profile), ZONES, accelerator)
+    return expected_time.of_trials([one], load_profile(profile), ZONES, accelerator)
 
 
 @pytest.fixture
