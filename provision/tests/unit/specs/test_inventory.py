@@ -46,6 +46,16 @@ def test_what_is_written_reads_the_same(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["inventory.yml"]
 
 
+@pytest.mark.parametrize(("provider", "as_root"), [("libvirt", True), (EXTERNAL, False)])
+def test_on_nodes_of_the_lab_ansible_starts_python_as_root(
+    tmp_path: Path, provider: str, as_root: bool
+) -> None:
+    write_inventory(tmp_path / "inventory.yml", Inventory("pair", provider, (node(1), node(2))))
+    text = (tmp_path / "inventory.yml").read_text()
+    assert ("ansible_python_interpreter: sudo -n /usr/bin/python3" in text) is as_root
+    assert ("ansible_become: false" in text) is as_root
+
+
 def test_hosts_of_somebody_else() -> None:
     inventory = load_inventory(RIGHT)
     assert (inventory.name, inventory.provider) == ("inventory", EXTERNAL)
