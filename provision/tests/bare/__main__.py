@@ -189,6 +189,7 @@ def _walk_offline() -> int:
             if not bare_walk.make_bundle(there):
                 return 1
             shutil.move(there.root / "home" / bare_space.USER / bare_walk.BUNDLE, bundle)
+            bare_caches.collect(there.root)
         with machine(network=False, bundle=bundle) as (there, _):
             return bare_walk.walk_offline(there)
     finally:
