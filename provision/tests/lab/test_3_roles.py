@@ -112,5 +112,5 @@ def test_password_is_nowhere_to_be_read(nodes) -> None:
     assert ansible.password_file("weave").stat().st_mode & 0o777 == 0o600
     for name, text in nodes.sh("cat /proc/*/cmdline | tr '\\0' ' '; journalctl --no-pager --quiet").items():
         assert password not in text, name
-    for log in [*paths.cache().glob("logs/*"), *paths.cache().glob("clusters/*/*.log")]:
+    for log in [*paths.cache().glob("logs/**/*.log"), *paths.cache().glob("clusters/*/*.log")]:
         assert password not in log.read_text(errors="replace"), log.name

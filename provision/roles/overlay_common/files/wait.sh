@@ -2,15 +2,13 @@
 # Waits until the overlay says that it is healthy, prints its status. Argument: seconds; the rest: peers'
 # underlay addresses, to name the cause where it does not get there.
 set -u
-# shellcheck source=SCRIPTDIR/common.sh
-. /usr/local/lib/overlaylab/common.sh
 limit=$1; shift
 read -r now _ </proc/uptime
 end=$((${now%.*} + limit))
 while :; do
     # A status that cannot be read does not become right by waiting.
     status=$(/usr/local/lib/overlaylab/overlay-status) || exit 1
-    case $status in *'"healthy":true'*) record_after; echo "$status"; exit 0 ;; esac
+    case $status in *'"healthy":true'*) echo "$status"; exit 0 ;; esac
     read -r now _ </proc/uptime
     [ "${now%.*}" -lt "$end" ] || break
     sleep 0.5

@@ -199,6 +199,13 @@ def test_a_plugin_that_is_nowhere_is_named(tmp_path):
     assert done.stdout == f"there is no CNI plugin flannel in {tmp_path}/one\n"
 
 
+def test_the_modules_that_came_are_noted_once_the_endpoints_have_answered() -> None:
+    """Felix is healthy before it has the endpoint's rules, which bring a module: it stayed after the reset."""
+    assert "record_after" not in (COMMON / "wait.sh").read_text()
+    verify = (ROLES / "overlay_common" / "tasks" / "verify.yml").read_text()
+    assert verify.index("ping -n -q") < verify.index("{% endfor %}") < verify.index("\n      record_after\n")
+
+
 @pytest.mark.parametrize(
     ("folders", "asked"),
     [

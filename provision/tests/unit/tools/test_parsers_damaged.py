@@ -1,6 +1,9 @@
 """Damaged outputs against the parsers: always the same ones, or others with EXAMPLES=5000. And the rule itself."""
 
+import getpass
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -8,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.configuration import set_hypothesis_home_dir
 from lab_damage import Damaged, broken_rule, damaged, recorded
 
-from overlaylab.core import paths
 from overlaylab.core.model import Sample
 from overlaylab.tools import base
 from overlaylab.tools.parsers import ParseError
 
-# What hypothesis keeps of the code that it reads; by itself it would lie in the checkout.
-set_hypothesis_home_dir(paths.cache() / "hypothesis")
+# What hypothesis keeps of the code that it reads, beside pytest's own: by itself it would lie in the checkout. Not in the
+# cache folder either: tests that take root would leave there what its user cannot remove.
+set_hypothesis_home_dir(Path(tempfile.gettempdir()) / f"pytest-of-{getpass.getuser()}" / "hypothesis")
 # By itself a test is the same each time: what it finds in a checkout, it finds on every machine.
 SETTINGS = settings(
     max_examples=int(os.environ.get("EXAMPLES", "100")),
