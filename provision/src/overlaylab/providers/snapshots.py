@@ -260,13 +260,17 @@ class SnapshotVMs(MadeNodes, ABC):
     # -- variants ---------------------------------------------------------------------------------
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
+        # The snapshot whose state the nodes are in, untouched since; None where that is not known.
+        state = None
         if not await self._usable() or set((await self.status()).values()) != {"running"}:
             await self.up()
+            state = self.clean_snapshot()
         have = await self.kept()
         for variant in variants:
             if self.snapshot(variant) not in have:
-                await self._converge(variant, have)
-                have.add(self.snapshot(variant))
+                await self._converge(variant, have, state)
+                state = self.snapshot(variant)
+                have.add(state)
         await self._prune()
 
     async def _usable(self) -> bool:
@@ -275,7 +279,7 @@ class SnapshotVMs(MadeNodes, ABC):
             return False
         return self.clean_snapshot() in await self.kept()
 
-    async def _converge(self, variant: Variant, have: set[str]) -> None:
+    async def _converge(self, variant: Variant, have: set[str], state: str | None) -> None:
         overlay = overlays.load(variant.overlay)
         mode = overlay.modes[variant.key]
         relatives = [
@@ -285,7 +289,8 @@ class SnapshotVMs(MadeNodes, ABC):
         ]
         start = next((name for name in relatives if name in have), self.clean_snapshot())
         with step(f"converge-{variant.overlay}-{self.accelerator}", f"converging {variant}", 40):
-            await self.revert(start)
+            if start != state:
+                await self.revert(start)
             await self.converge(variant)
             await self.take(self.snapshot(variant))
 

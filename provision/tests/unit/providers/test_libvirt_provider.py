@@ -358,7 +358,8 @@ async def test_a_mode_is_converged_from_its_familys_state_where_there_is_one(
     ready(provider, hypervisor)
     await provider.prepare([HOST, FASTDP, SEALED], print)
     reverted = [line.split()[2] for line in hypervisor.log if line.startswith(f"snapshot-revert {NODES[0]}")]
-    assert reverted == [provider.clean_snapshot(), provider.clean_snapshot(), provider.snapshot(FASTDP)]
+    # Not once more for the last: fastdp was saved a moment before.
+    assert reverted == [provider.clean_snapshot(), provider.clean_snapshot()]
     assert hypervisor.snapshots[NODES[1]] == [
         provider.clean_snapshot(),
         *map(provider.snapshot, (HOST, FASTDP, SEALED)),
@@ -370,6 +371,16 @@ async def test_a_mode_is_converged_from_its_familys_state_where_there_is_one(
     ]
     scripts = [script for script in provider.nodes["node1"].log if "ip link set" in script]
     assert scripts == [shaping_scripts.mtu_script("eth1", 1500)] * 3
+
+
+async def test_nodes_that_just_came_up_clean_are_not_put_back_once_more(make, hypervisor, playbooks) -> None:
+    provider = make()
+    ready(provider, hypervisor)
+    hypervisor.domains[NODES[0]] = "shut off"
+    await provider.prepare([HOST, FASTDP], print)
+    reverted = [line.split()[2] for line in hypervisor.log if line.startswith(f"snapshot-revert {NODES[0]}")]
+    # Once as they came up, and once before the second overlay.
+    assert reverted == [provider.clean_snapshot()] * 2
 
 
 async def test_states_of_an_older_role_are_deleted_and_others_stay(make, hypervisor) -> None:
