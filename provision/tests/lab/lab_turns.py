@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 
@@ -41,21 +41,27 @@ def share(group: Sequence[T], every: int = EVERY) -> Sequence[T]:
 def pass_over(items: list[pytest.Item]) -> None:
     """Skip those marked ``turn(group)`` whose turn it is not. Where they were asked for by name, there is no other one.
 
-    ``turn(group, rare=True)``: one of them after each commit, however many there are.
+    ``turn(group, rare=True)``: one of them after each commit, however many there are. ``turn(group, together=True)``: all
+    such tests of a file count as one, as they look at the same measurement.
     """
     if os.environ.get("OVERLAYLAB_TURNS") == "all":
         return
-    groups: dict[str, list[pytest.Item]] = {}
-    marks: dict[str, Any] = {}
+    # {group: {what is taken or passed over as one: its tests}}
+    groups: dict[str, dict[str, list[pytest.Item]]] = {}
+    rare = set()
     for item in items:
         if mark := item.get_closest_marker("turn"):
             (name,) = mark.args
-            groups.setdefault(name, []).append(item)
-            marks[name] = mark.kwargs
+            one = item.nodeid.partition("::")[0] if mark.kwargs.get("together") else item.nodeid
+            groups.setdefault(name, {}).setdefault(one, []).append(item)
+            if mark.kwargs.get("rare"):
+                rare.add(name)
     for name, group in groups.items():
-        every = len(group) if marks[name].get("rare") else EVERY
-        taken = {item.nodeid for item in share(group, every)}
-        for item in group:
-            if item.nodeid not in taken:
+        every = len(group) if name in rare else EVERY
+        taken = set(share(list(group), every))
+        for one, tests in group.items():
+            if one in taken:
+                continue
+            for item in tests:
                 reason = f"another commit's turn, one in {every}; TURNS=all takes all"
                 item.add_marker(pytest.mark.skip(reason=reason))

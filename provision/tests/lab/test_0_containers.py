@@ -61,6 +61,7 @@ def within(containers, lab_in):
     return lab
 
 
+@pytest.mark.turn("nodes", together=True)
 def test_trials_within_a_node_have_their_own_proof(within) -> None:
     trials = within.query("SELECT overlay, placement, client_node, server_node, status, reason FROM trial")
     assert sorted(trials) == [
@@ -79,6 +80,7 @@ def test_trials_within_a_node_have_their_own_proof(within) -> None:
     assert {(one["mtu"], one["from"]) for one in asked} == {(1500, "endpoint"), (1500, "endpoint2")}
 
 
+@pytest.mark.turn("nodes", together=True)
 def test_only_what_leaves_a_node_is_held_to_the_rate(within) -> None:
     found = within.query("SELECT placement, value FROM result WHERE metric = 'goodput' AND t_start IS NULL")
     remote = [value for placement, value in found if placement == "remote"]
@@ -87,6 +89,7 @@ def test_only_what_leaves_a_node_is_held_to_the_rate(within) -> None:
     assert min(value for placement, value in found if placement == "local") > 10 * max(remote)
 
 
+@pytest.mark.turn("nodes")
 def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) -> None:
     containers.clean()
     # Set before an overlay comes, and not the overlay's to take back.
@@ -105,6 +108,7 @@ def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) ->
     }
 
 
+@pytest.mark.turn("nodes")
 def test_nodes_are_looked_at_and_entered_like_vms(containers, lab_in) -> None:
     lab = lab_in(PROVIDER="lxc")
     lab.run("lab:up")

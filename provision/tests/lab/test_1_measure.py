@@ -8,6 +8,9 @@ import pytest
 
 from overlaylab.shaping import theory
 
+# What CI types before all tests measures the same, under another tier.
+pytestmark = pytest.mark.turn("nodes", together=True)
+
 
 @pytest.fixture(scope="module")
 def measured(lab_in):

@@ -26,6 +26,7 @@ def states(nodes) -> dict:
     return {name: netstate.normalise(json.loads(text)) for name, text in nodes.sh(netstate.COLLECT).items()}
 
 
+@pytest.mark.turn("nodes")
 def test_converge_twice_then_reset_in_containers(containers) -> None:
     """On VMs, test_7_overlays.py does it."""
     converge_twice_then_reset(containers, HOST)
