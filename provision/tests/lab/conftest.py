@@ -87,6 +87,11 @@ class Lab:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             raise
+        except KeyboardInterrupt:
+            # In a group of its own, it hears nothing of the terminal's.
+            os.killpg(process.pid, signal.SIGINT)
+            process.communicate()
+            raise
         print(output)
         assert process.returncode == code, output
         return output
