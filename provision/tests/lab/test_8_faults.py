@@ -51,12 +51,12 @@ def faults(overlay: overlays.Overlay) -> Iterator[Fault]:
             {overlay.range_argument: UNDERLAY},
         )
     yield Fault("down", "ip link set eth1 down", "ip link set eth1 up", (("node2",), ("eth1 is down",)), {})
-    if overlay.needs.modules:
+    if modules := overlays.modules_of(default(overlay.name)):
         yield Fault(
             "module",
             "mount -t tmpfs none /lib/modules",
             "umount /lib/modules",
-            (("node2",), tuple(f"has no module {name}:" for name in overlay.needs.modules)),
+            (("node2",), tuple(f"has no module {name}:" for name in modules)),
             {},
         )
     if overlay.ports:

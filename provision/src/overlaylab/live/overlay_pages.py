@@ -93,8 +93,8 @@ def default_mtu(mode: Mode) -> str:
 
 
 def _overlay(overlay: Overlay) -> Sequence[str]:
-    below = overlays.foundations(overlay.name)
-    modules = dict.fromkeys(module for one in below for module in one.needs.modules)
+    _, *below = overlays.foundations(overlay.name)
+    modules = dict.fromkeys([*_modules(overlay), *(name for one in below for name in one.needs.modules)])
     return (
         overlay.name,
         overlay.version,
@@ -103,6 +103,11 @@ def _overlay(overlay: Overlay) -> Sequence[str]:
         ", ".join(overlay.ports) or "none",
         ", ".join(modules) or "none",
     )
+
+
+def _modules(overlay: Overlay) -> Iterable[str]:
+    """Kernel modules that it uses in any of its modes, each once."""
+    return dict.fromkeys(name for key in overlay.modes for name in overlays.modules_of(overlay.variant(key)))
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -130,7 +135,7 @@ def would_start(overlay: Overlay) -> list[str]:
         "daemons": ", ".join(units) or "none",
         "endpoints' addresses": f"{overlay.range}" if overlay.range else "the underlay's",
         "ports between nodes": ", ".join(overlay.ports) or "none",
-        "kernel modules": ", ".join(overlay.needs.modules) or "none",
+        "kernel modules": ", ".join(_modules(overlay)) or "none",
     }
     lines += [f"  {what}: {value}" for what, value in facts.items()]
     for option, about in overlays.options(name).items():

@@ -47,7 +47,7 @@ class Mode:
 
     arguments: the role's arguments that select it; header_bytes: what encapsulation adds to an inner packet
     (E in the header arithmetic); family: the key of the mode whose snapshot this one may start from;
-    features, commands: what this mode needs of a kernel, and on a node, beyond what all modes need; units: of its
+    features, commands, modules: what this mode needs of a kernel, and on a node, beyond what all modes need; units: of its
     daemons, where not all of the overlay's run in this mode; encapsulation, default_mtu: for the docs (overlay.schema.json);
     only_by_name: not among those that `all` means.
     """
@@ -65,6 +65,7 @@ class Mode:
     encapsulation: str | None = None
     default_mtu: int | str | None = None
     only_by_name: bool = False
+    modules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Needs:
     modules: tuple[str, ...] = ()
     # Programs.
     commands: tuple[str, ...] = ()
+    # Modules that it uses where the kernel has them, and does without where not.
+    modules_where_there: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,7 @@ def read_overlay(path: Path) -> Overlay:
             value.get("encapsulation"),
             value.get("default_mtu"),
             value.get("only_by_name", False),
+            tuple(value.get("modules", ())),
         )
         for key, value in data["modes"].items()
     }
@@ -187,7 +191,12 @@ def read_overlay(path: Path) -> Overlay:
         title=data["title"],
         version=str(data["version"]),
         default_modes=tuple(data["default_modes"]),
-        needs=Needs(*(tuple(data["needs"][name]) for name in ("features", "modules", "commands"))),
+        needs=Needs(
+            *(
+                tuple(data["needs"].get(name, ()))
+                for name in ("features", "modules", "commands", "modules_where_there")
+            )
+        ),
         range=network,
         range_argument=data["range_argument"],
         ports=tuple(data["ports"]),
@@ -269,6 +278,13 @@ def units_of(variant: Variant) -> tuple[str, ...]:
         return own_units(variant)
     _, *below = foundations(variant.overlay)
     return tuple(dict.fromkeys([*own_units(variant), *(unit for overlay in below for unit in overlay.units)]))
+
+
+def modules_of(variant: Variant) -> tuple[str, ...]:
+    """Kernel modules that a variant uses: what all modes need, what its mode adds, and what it can do without."""
+    overlay = load(variant.overlay)
+    needs = overlay.needs
+    return (*needs.modules, *overlay.modes[variant.key].modules, *needs.modules_where_there)
 
 
 def select(name: str, modes: str | None = None) -> list[Variant]:

@@ -44,7 +44,7 @@ def test_tables_hold_what_belongs_to_modes_and_overlays() -> None:
     )
     assert "| host | – | none | 0 | underlay | no |\n" in text
     ports = "6783/tcp, 6783/udp, 6784/udp, protocol 50"
-    assert f"| {ports} | openvswitch, vport_vxlan, vxlan, dummy, bridge, veth |\n" in text
+    assert f"| {ports} | bridge, veth, openvswitch, vport_vxlan, vxlan, dummy |\n" in text
     assert text.index("## Weave Net\n\nA router on every node") > text.index(
         "## Host network\n\nThe node's own"
     )

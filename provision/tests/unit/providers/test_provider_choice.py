@@ -29,7 +29,7 @@ def this(monkeypatch):
 
     monkeypatch.setattr(ready, "accelerator", lambda: "kvm" if states["kvm"] else "tcg")
     monkeypatch.setattr(host_features, "look", look)
-    monkeypatch.setattr(host_features, "load", lambda features: (look(features), ("dummy",)))
+    monkeypatch.setattr(host_features, "load", lambda features: (look(features), ("xt_comment",)))
     monkeypatch.setattr(packages, "missing", lambda groups=(): ["lxc"])
     monkeypatch.setattr(packages, "find_program", lambda name: None)
     return states
@@ -48,18 +48,18 @@ def test_without_kvm_this_kernel_is_next(this):
 
 
 def test_modules_that_will_come_are_told(this):
-    this.update({"link:dummy": LOADABLE, "qdisc:netem": LOADABLE})
+    this.update({"xt:comment": LOADABLE, "qdisc:netem": LOADABLE})
     assert choice.choose(None, [HOST, SLOW], FAR) == (
         "lxc",
-        "provider lxc: no KVM here, and this machine's kernel has all that is needed; it loads netem and dummy",
+        "provider lxc: no KVM here, and this machine's kernel has all that is needed; it loads netem and comment",
     )
 
 
 def test_what_this_kernel_lacks_leaves_emulated_cpus(this):
-    this.update({"link:dummy": ABSENT, "genl:ovs_datapath": ABSENT})
+    this.update({"xt:comment": ABSENT, "genl:ovs_datapath": ABSENT})
     assert choice.choose(None, [HOST, SLOW, FAST], CAPPED) == (
         "libvirt",
-        "provider libvirt, emulated CPUs: no KVM here, and weave needs dummy and openvswitch, which this kernel lacks",
+        "provider libvirt, emulated CPUs: no KVM here, and weave needs xt_comment and openvswitch, which this kernel lacks",
     )
 
 
@@ -74,10 +74,10 @@ def test_a_latency_that_cannot_be_applied_is_a_lack_where_nobody_asked(this):
 
 
 def test_all_that_lacks_is_told_with_what_needs_it(this):
-    this.update({"link:dummy": ABSENT, "qdisc:netem": ABSENT, "link:veth": ABSENT})
+    this.update({"xt:comment": ABSENT, "qdisc:netem": ABSENT, "link:veth": ABSENT})
     assert choice.choose(None, [HOST, SLOW], LOSSY)[1] == (
         "provider libvirt, emulated CPUs: no KVM here, and every system container needs veth, and weave needs "
-        "dummy, and profile lossy needs netem, which this kernel lacks"
+        "xt_comment, and profile lossy needs netem, which this kernel lacks"
     )
 
 
@@ -99,8 +99,8 @@ def test_lxc_that_was_asked_for_measures_without_the_latency(this):
 
 
 def test_lxc_that_was_asked_for_may_be_tried_as_root_later(this):
-    this.update({"link:veth": UNTRIED, "link:dummy": LOADABLE})
-    assert choice.choose("lxc", [SLOW], NONE) == ("lxc", "provider lxc, as asked; it loads dummy")
+    this.update({"link:veth": UNTRIED, "xt:comment": LOADABLE})
+    assert choice.choose("lxc", [SLOW], NONE) == ("lxc", "provider lxc, as asked; it loads comment")
 
 
 def test_lxc_is_asked_for_whether_kvm_works_or_not(this):
@@ -118,11 +118,11 @@ def test_libvirt_that_was_asked_for_says_how_its_cpus_run(this):
 
 
 def test_lxc_that_cannot_run_it_is_refused_with_all_that_lacks(this):
-    this.update({"link:dummy": ABSENT, "genl:ovs_datapath": ABSENT, "qdisc:netem": ABSENT})
+    this.update({"xt:comment": ABSENT, "genl:ovs_datapath": ABSENT, "qdisc:netem": ABSENT})
     with pytest.raises(UserError) as error:
         choice.choose("lxc", [HOST, FAST], LOSSY)
     assert str(error.value) == (
-        "PROVIDER=lxc: this machine's kernel must have all that its nodes need (found: weave needs dummy and "
+        "PROVIDER=lxc: this machine's kernel must have all that its nodes need (found: weave needs xt_comment and "
         "openvswitch, and profile lossy needs netem, which it lacks). Leave PROVIDER out or take PROVIDER=libvirt, whose nodes "
         "have a kernel of their own; ./task doctor shows what runs where"
     )
@@ -163,11 +163,11 @@ def test_what_came_for_nodes_on_this_kernel_is_noted(this, noted):
     choice.load("libvirt", [HOST, SLOW], FAR)
     assert noted == []
     choice.load("lxc", [HOST, SLOW], FAR)
-    assert noted == ["dummy"]
+    assert noted == ["xt_comment"]
 
 
 def test_loading_refuses_what_turns_out_to_be_absent(this, noted):
-    this["link:dummy"] = ABSENT
-    with pytest.raises(UserError, match=r"found: weave needs dummy, which it lacks"):
+    this["xt:comment"] = ABSENT
+    with pytest.raises(UserError, match=r"found: weave needs xt_comment, which it lacks"):
         choice.load("lxc", [HOST, SLOW], FAR)
     assert noted == []

@@ -49,7 +49,7 @@ def test_a_mode_adds_to_what_all_modes_need():
     slow = requirements.of_variant(Variant("weave", "sleeve")).hard
     assert set(fast) - set(slow) == {"genl:ovs_datapath", "link:vxlan"}
     assert set(slow) < set(fast)
-    assert "link:dummy" in slow
+    assert "link:veth" in slow
 
 
 @pytest.mark.parametrize(
@@ -120,12 +120,12 @@ def test_what_was_not_tried_is_not_taken_for_granted():
 
 @pytest.fixture
 def host(monkeypatch):
-    """A host whose kernel lacks dummy and netem, without VirtualBox, with lxc still to be installed."""
+    """A host whose kernel lacks openvswitch and netem, without VirtualBox, with lxc still to be installed."""
     asked = []
 
     def look(features):
         asked.append(tuple(features))
-        return kernel(features, dummy=ABSENT, netem=ABSENT)
+        return kernel(features, ovs_datapath=ABSENT, netem=ABSENT)
 
     monkeypatch.setattr(host_features, "look", look)
     monkeypatch.setattr(packages, "find_program", lambda name: None)
@@ -171,7 +171,8 @@ def test_the_survey_tries_everything_at_once(host):
     assert "weave fastdp-encrypted" in titles
     assert "profile none" in titles
     reasons = {row.title: row.verdicts["lxc"].reason for row in rows}
-    assert reasons["weave sleeve"] == "lacks dummy"
+    assert reasons["weave fastdp"] == "lacks openvswitch"
+    assert reasons["weave sleeve"] is None
     assert reasons["host"] is None
     row = rows[titles.index("weave sleeve")]
     assert (row.overlay, row.mode, row.profile) == ("weave", "sleeve", None)

@@ -138,3 +138,9 @@ def test_every_role_describes_modes_that_its_arguments_know(name: str) -> None:
         assert set(mode.arguments) <= options
     assert overlay.range_argument is None or overlay.range_argument in options
     assert [v.key for v in overlays.select(name)] == list(overlay.default_modes)
+
+
+def test_a_variants_modules_are_those_of_all_modes_its_own_and_what_is_used_where_it_is_there() -> None:
+    assert overlays.modules_of(Variant("weave", "sleeve")) == ("bridge", "veth", "dummy")
+    fast = ("bridge", "veth", "openvswitch", "vport_vxlan", "vxlan", "dummy")
+    assert overlays.modules_of(Variant("weave", "fastdp")) == fast

@@ -357,7 +357,7 @@ class Lxc(MadeNodes):
     # -- variants ---------------------------------------------------------------------------------
 
     async def prepare(self, variants: Sequence[Variant], say: Say) -> None:
-        modules = {module for variant in variants for module in overlays.load(variant.overlay).needs.modules}
+        modules = {module for variant in variants for module in overlays.modules_of(variant)}
         await self._load_modules(sorted(modules))
         if not self._is_current() or set((await self.status()).values()) != {"running"}:
             await self.up()
