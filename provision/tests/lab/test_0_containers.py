@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 from test_3_roles import states
 

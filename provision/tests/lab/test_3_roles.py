@@ -6,7 +6,7 @@ import json
 import time
 from dataclasses import replace
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 
 from overlaylab.core import paths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 
 from overlaylab.specs.inventory import Inventory, load_inventory, write_inventory

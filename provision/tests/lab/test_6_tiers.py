@@ -8,7 +8,7 @@ import json
 import shlex
 from dataclasses import replace
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 
 from overlaylab.core import lock

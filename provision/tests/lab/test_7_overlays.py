@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 from conftest import Cluster, Lab
 from lab_turns import EVERY, PASSED_OVER, share, turn

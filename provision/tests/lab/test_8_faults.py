@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import netstate
+from overlaylab.nodes import netstate
 import pytest
 from conftest import Cluster
 from lab_turns import PASSED_OVER, turn
