@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from importlib import resources
 
 from overlaylab.core.measures import OF_CYCLE
@@ -18,6 +20,7 @@ from overlaylab.nodes.ssh import Ended, Node, Nodes
 # Seconds from one cycle to the next, at least.
 EVERY = 1.0
 
+
 def unmeasured(reason: str) -> Cycle:
     """A cycle of an endpoint in which nobody could use anything."""
     return Cycle(0.0, dict.fromkeys(OF_CYCLE), dict.fromkeys(OF_CYCLE, reason))
@@ -28,7 +31,7 @@ def said(stderr: str) -> str:
     return (stderr.strip().splitlines() or ["the endpoint cannot be entered"])[-1]
 
 
-async def cycles(node: Node, place: Place, server: str, limit: float) -> AsyncIterator[Cycle]:
+async def cycles(node: Node, place: Place, server: str, limit: float) -> AsyncGenerator[Cycle, None]:
     """What users at that end feel, without end. server: the address that the service's name stands for.
 
     Where the prober cannot run (the endpoint is gone), a cycle in which nothing could be measured. NodeError where the
@@ -48,21 +51,38 @@ async def cycles(node: Node, place: Place, server: str, limit: float) -> AsyncIt
                 await asyncio.sleep(EVERY)
 
 
-async def window(
-    nodes: Nodes, places: Sequence[Place], roles: Collection[str], count: int, limits: Mapping[str, float]
-) -> dict[str, tuple[Cycle, ...]]:
-    """{role: so many cycles}, of all ends at once. NodeError where a node does not answer."""
-    server = scripts.at(places, scripts.SERVER).endpoint
+@dataclass(frozen=True)
+class Seen:
+    """A cycle, and when it was told here: s on this machine's monotonic clock."""
 
-    async def of(role: str) -> tuple[Cycle, ...]:
+    role: str
+    at: float
+    cycle: Cycle
+
+
+async def window(
+    nodes: Nodes, places: Sequence[Place], count: int, limits: Mapping[str, float]
+) -> tuple[Seen, ...]:
+    """So many cycles of every end that `limits` names, both at once. limits: {role: seconds that a fetch may take}.
+
+    NodeError where a node does not answer.
+    """
+
+    async def of(role: str) -> list[Seen]:
         place = scripts.at(places, role)
-        found: list[Cycle] = []
-        async with aclosing(cycles(nodes[place.node], place, server, limits[role])) as running:
+        found: list[Seen] = []
+        running = cycles(nodes[place.node], place, server_of(places), limits[role])
+        async with aclosing(running):
             async for cycle in running:
-                found.append(cycle)
+                found.append(Seen(role, time.monotonic(), cycle))
                 if len(found) == count:
                     break
-        return tuple(found)
+        return found
 
-    found = await asyncio.gather(*map(of, roles))
-    return dict(zip(roles, found, strict=True))
+    found = await asyncio.gather(*map(of, limits))
+    return tuple(sorted((one for of_role in found for one in of_role), key=lambda one: one.at))
+
+
+def server_of(places: Sequence[Place]) -> str:
+    """The address that the service's name stands for."""
+    return scripts.at(places, scripts.SERVER).endpoint

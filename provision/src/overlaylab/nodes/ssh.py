@@ -8,7 +8,7 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
@@ -156,7 +156,7 @@ class Node:
             )
         return done
 
-    async def lines(self, command: str, stdin: str) -> AsyncIterator[str]:
+    async def lines(self, command: str, stdin: str) -> AsyncGenerator[str, None]:
         """The lines that a command prints, as they come. Raises Ended when it ends, NodeError without a connection.
 
         In a session of its own, whose end the command sees as its output being closed.
