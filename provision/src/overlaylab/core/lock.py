@@ -15,7 +15,6 @@ from typing import IO, Any
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 
-
 WAIT = "Wait until it ends, or interrupt it; ./task lab:resume carries its run on"
 
 

@@ -71,7 +71,11 @@ class AtHand:
     @property
     def lives(self) -> bool:
         """Whether its watcher is at work."""
-        return self.boot == services.boot_id() and self.watcher is not None and lock.holder(self.cluster) == self.watcher
+        return (
+            self.boot == services.boot_id()
+            and self.watcher is not None
+            and lock.holder(self.cluster) == self.watcher
+        )
 
     def stage(self, nodes: Nodes) -> Stage:
         """The drill on its nodes. UserError where its files have changed since."""
@@ -129,7 +133,9 @@ def settle(cluster: str, say: Say) -> AtHand | None:
     if hand is None or hand.lives:
         return hand
     abandon(hand)
-    say(f"the drill {hand.drill} was cut off, and is stored as abandoned; its nodes are put right by ./task lab:up")
+    say(
+        f"the drill {hand.drill} was cut off, and is stored as abandoned; its nodes are put right by ./task lab:up"
+    )
     return None
 
 

@@ -32,7 +32,15 @@ SMALL = 600
 SETTLES = 90.0
 
 # Of services that a machine starts and ends by itself.
-PASSING = ("user@", "session-", "systemd-hostnamed", "systemd-timedated", "systemd-localed", "getty@", "serial-getty@")
+PASSING = (
+    "user@",
+    "session-",
+    "systemd-hostnamed",
+    "systemd-timedated",
+    "systemd-localed",
+    "getty@",
+    "serial-getty@",
+)
 
 UNITS = """
 systemctl list-units --type=service --state=running --no-legend --plain --full | while read -r unit _; do echo "runs $unit"; done
@@ -102,12 +110,16 @@ async def judge(
         elif guard == FIREWALL:
             now = await _firewall(nodes)
             reasons = [
-                f"{name}: {reason}" for name, was in healthy.firewall.items() for reason in opened(was, now[name])
+                f"{name}: {reason}"
+                for name, was in healthy.firewall.items()
+                for reason in opened(was, now[name])
             ]
         elif guard == DAEMONS:
             units = await _units(nodes)
             reasons = [
-                f"{name}: {reason}" for name, was in healthy.units.items() for reason in ended(was, units[name])
+                f"{name}: {reason}"
+                for name, was in healthy.units.items()
+                for reason in ended(was, units[name])
             ]
         elif guard == POLICY:
             policy = await _policy(nodes)
@@ -160,7 +172,9 @@ async def overlay(nodes: Nodes, places: Sequence[Place], variant: Variant) -> li
     except NodeError as error:
         return [str(error)]
     return [
-        f"{one.node}: {one.reason}" for one in point.evidence if one.kind in KINDS and not one.ok and one.reason
+        f"{one.node}: {one.reason}"
+        for one in point.evidence
+        if one.kind in KINDS and not one.ok and one.reason
     ]
 
 
@@ -199,7 +213,9 @@ def _rule(where: str, rule: Any) -> str:
         return f"one of the {where}"
     if rule.startswith(":"):
         chain, policy, *_ = rule[1:].split()
-        return f"in {where}, the policy {policy} of {chain}" if policy != "-" else f"in {where}, chain {chain}"
+        return (
+            f"in {where}, the policy {policy} of {chain}" if policy != "-" else f"in {where}, chain {chain}"
+        )
     return f"in {where}, {rule}"
 
 

@@ -30,6 +30,7 @@ from overlaylab.store import attempts
 from overlaylab.store.attempts import AttemptRecord
 from overlaylab.store.store import Store
 
+
 @dataclass(frozen=True)
 class Asked:
     """What is to be begun. trainee: free text, or None; gameday: the first attempt of its series, or None."""
@@ -52,7 +53,9 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
     try:
         await provider.renew()
         on_it = await stage.enter(provider, drill, asked.variant, asked.profile, say)
-        with progress.step(f"drill-baseline-{drill.name}", "taking the healthy baseline", float(drill.cycles)):
+        with progress.step(
+            f"drill-baseline-{drill.name}", "taking the healthy baseline", float(drill.cycles)
+        ):
             on_it, healthy = await on_it.take_baseline()
         injected = time.monotonic()
         await on_it.run(drill.inject, "the injection")
@@ -136,8 +139,17 @@ async def at_hand(cluster: str, say: Say) -> AsyncIterator[AtHand]:
 
 def no_drill(cluster: str) -> UserError:
     return UserError(
-        f"cluster {cluster}", "has no drill at hand", fix="./task drill:list shows them, ./task drill:start begins one"
+        f"cluster {cluster}",
+        "has no drill at hand",
+        fix="./task drill:list shows them, ./task drill:start begins one",
     )
+
+
+def one_at_a_time(hand: AtHand) -> UserError:
+    return UserError(
+        f"cluster {hand.cluster}", "has one drill at a time", seen=hand.drill,
+        fix="./task drill:status says what it is about, ./task drill:stop ends it",
+    )  # fmt: skip
 
 
 async def hint(hand: AtHand, store: Store) -> Hint | None:
@@ -152,7 +164,11 @@ async def hint(hand: AtHand, store: Store) -> Hint | None:
             done = await scripts.ask(nodes, place, hand.variant, one.condition)
             if done.exit_code == 0:
                 attempts.add_event(
-                    store, hand.attempt_id, "hint", hand.since, {"number": number + 1, "cost": one.cost, "text": one.text}
+                    store,
+                    hand.attempt_id,
+                    "hint",
+                    hand.since,
+                    {"number": number + 1, "cost": one.cost, "text": one.text},
                 )
                 attempt.write(dataclasses.replace(hand, hints=(*hand.hints, number)))
                 return one
@@ -178,7 +194,9 @@ async def check(hand: AtHand, store: Store, cause: str | None, say: Say) -> Verd
     try:
         on_it = hand.stage(nodes)
         async with lock.turn(watch.probes(hand.cluster), say, "waiting for the cycle that is being measured"):
-            with progress.step(f"drill-check-{hand.drill}", "checking probes and guards", float(on_it.drill.cycles)):
+            with progress.step(
+                f"drill-check-{hand.drill}", "checking probes and guards", float(on_it.drill.cycles)
+            ):
                 checked = await on_it.check()
         attempt.add_cycles(store, hand, attempt.CHECK, checked.seen)
     finally:
@@ -192,7 +210,11 @@ async def check(hand: AtHand, store: Store, cause: str | None, say: Say) -> Verd
     drill = on_it.drill
     stored = attempts.attempt(store, hand.attempt_id)
     points = score(
-        taken / 60, drill.minutes, [drill.hints[number].cost for number in hand.hints], stored.failed_checks, hand.refused
+        taken / 60,
+        drill.minutes,
+        [drill.hints[number].cost for number in hand.hints],
+        stored.failed_checks,
+        hand.refused,
     )
     text = debrief.filled(drill.debrief, hand.baseline, hand.broken)
     attempts.end_attempt(
@@ -229,7 +251,9 @@ async def solve(hand: AtHand, store: Store, cause: str | None, say: Say) -> Solv
         drill = on_it.drill
         solution = drill.solutions[0]
         try:
-            async with lock.turn(watch.probes(hand.cluster), say, "waiting for the cycle that is being measured"):
+            async with lock.turn(
+                watch.probes(hand.cluster), say, "waiting for the cycle that is being measured"
+            ):
                 before = await state.of_nodes(nodes)
                 await on_it.run(solution.script, f"solution {solution.name}")
                 changes = state.differences(before, await state.of_nodes(nodes))
@@ -281,6 +305,13 @@ async def stop(cluster: str, provider: Provider, say: Say) -> str | None:
             await stage.put_back(provider, on_it, say)
             provider.nodes.drop()
     return hand.drill if hand else None
+
+
+async def leave_hosts(hand: AtHand, say: Say) -> None:
+    """Take service and overlay away from hosts that are somebody else's."""
+    provider = hand.made_by(say)
+    await stage.put_back(provider, None, say)
+    provider.nodes.drop()
 
 
 def felt(store: Store, hand: AtHand) -> list[tuple[str, str, float | None, float | None]]:

@@ -160,7 +160,9 @@ async def _shape(provider: Provider, variant: Variant, profile: Profile, say: Sa
         if check.verdict == "fail":
             say(f"{check.name} between {check.client_node} and {check.server_node}: {check.reason}")
     if wrong := shaper.problems(await found.apply_and_read_back()):
-        raise UserError(f"PROFILE={profile.name}", f"is not in force: {wrong}", fix="Try it again, or without PROFILE")
+        raise UserError(
+            f"PROFILE={profile.name}", f"is not in force: {wrong}", fix="Try it again, or without PROFILE"
+        )
 
 
 async def put_back(provider: Provider, stage: Stage | None, say: Say) -> None:

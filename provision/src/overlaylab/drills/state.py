@@ -6,10 +6,9 @@ import json
 import subprocess
 from collections.abc import Mapping
 
-from overlaylab.core.errors import NodeError
 from overlaylab.machine.root import run_as_root
 from overlaylab.nodes import netstate
-from overlaylab.nodes.netstate import State
+from overlaylab.nodes.netstate import State, difference
 from overlaylab.nodes.ssh import Nodes
 
 
@@ -21,13 +20,16 @@ async def of_nodes(nodes: Nodes) -> dict[str, State]:
 
 def differences(before: Mapping[str, State], after: Mapping[str, State]) -> dict[str, list[str]]:
     """{node: what differs, a sentence each}; empty where nothing does."""
-    return {name: netstate.difference(before[name], after[name]) for name in before}
+    return {name: difference(before[name], after[name]) for name in before}
 
 
 def of_machine() -> State | None:
     """This machine's own state; None where root may not be had. What belongs to the nodes comes and goes with them."""
     done = run_as_root(
-        ["sh", "-c", netstate.COLLECT], "looking at this machine's own network", capture=True, stderr=subprocess.DEVNULL
+        ["sh", "-c", netstate.COLLECT],
+        "looking at this machine's own network",
+        capture=True,
+        stderr=subprocess.DEVNULL,
     )
     return netstate.normalise(json.loads(done.stdout)) if done.returncode == 0 else None
 

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from overlaylab.nodes.netstate import difference, normalise
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "netstate"

@@ -243,7 +243,9 @@ def main(peer: str, server: str, limit: float, every: float) -> int:
         if seen() != began_with:
             return ANEW
         try:
-            print(json.dumps({"t": time.monotonic() - start, "values": values, "reasons": reasons}), flush=True)
+            print(
+                json.dumps({"t": time.monotonic() - start, "values": values, "reasons": reasons}), flush=True
+            )
         except BrokenPipeError:
             # Else Python complains when it closes the pipe at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
