@@ -98,7 +98,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         attempts.add_event(store, attempt_id, kind, at - ticket, detail)
     on_it.nodes.drop()
     attempt.write(hand)
-    hand = dataclasses.replace(hand, watcher=await watch.start(hand, locked))
+    hand = dataclasses.replace(hand, watcher=watch.start(hand, locked))
     attempt.write(hand)
     return hand
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from overlaylab.core.model import Variant
 from overlaylab.specs import overlays
-from overlaylab.specs.drill import PROOF, Drill
+from overlaylab.specs.drill import Drill
+from overlaylab.specs.drill_checks import PROOF
 
 NONE, STALE, HOLDS = "none", "stale", "holds"
 

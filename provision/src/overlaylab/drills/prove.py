@@ -16,6 +16,7 @@ from overlaylab.core.model import Variant
 from overlaylab.drills import judge, proofs, stage, state
 from overlaylab.drills.proofs import Proof
 from overlaylab.drills.stage import Checked, Stage
+from overlaylab.nodes import netstate
 from overlaylab.providers import Provider, Say
 from overlaylab.specs.drill import Drill, Solution, Wrong
 from overlaylab.specs.profile import Profile
@@ -97,7 +98,7 @@ class Prover:
         ]
         now = self._machine()
         if machine is not None and now is not None:
-            left += [f"this machine: {one}" for one in state.of_its_own(state.difference(machine, now))]
+            left += [f"this machine: {one}" for one in state.of_its_own(netstate.difference(machine, now))]
         if left:
             raise self._wrong("must leave no trace after a reset", "; ".join(left[:5]))
         self.say("after a reset no trace is left")
@@ -112,7 +113,7 @@ class Prover:
             solutions={one.name: done[f"solution {one.name}"] for one in self.drill.solutions},
         )
 
-    def _machine(self) -> state.State | None:
+    def _machine(self) -> netstate.State | None:
         return state.of_machine() if self.provider.capabilities.shares_kernel else None
 
     async def _clean(self) -> None:

@@ -54,7 +54,7 @@ def probes(cluster: str) -> str:
     return f"probes-{cluster}"
 
 
-async def start(hand: AtHand, locked: int) -> int:
+def start(hand: AtHand, locked: int) -> int:
     """Start the watcher and hand the cluster's lock over to it; its process. UserError where it does not begin."""
     folder = paths.cache() / "logs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -74,7 +74,7 @@ async def start(hand: AtHand, locked: int) -> int:
                 "drill", "its watcher did not begin", seen=log.read_text(errors="replace")[-300:],
                 fix="Type it again; ./task drill:stop puts the nodes back",
             )  # fmt: skip
-        await asyncio.sleep(0.1)
+        time.sleep(0.1)
     return watcher.pid
 
 
