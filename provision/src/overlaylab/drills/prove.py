@@ -80,15 +80,7 @@ class Prover:
         await self._clean()
         nodes, machine = await state.of_nodes(self.provider.nodes), self._machine()
         try:
-            if "broken" not in progress.done:
-                await self._healthy_and_broken(progress)
-            for wrong in self.drill.wrong:
-                if f"wrong {wrong.name}" not in progress.done:
-                    progress.note(f"wrong {wrong.name}", await self._refused(wrong))
-            for solution in self.drill.solutions:
-                if f"solution {solution.name}" not in progress.done:
-                    await self._passes(solution)
-                    progress.note(f"solution {solution.name}", "passes")
+            await self._rounds(progress)
         finally:
             await asyncio.shield(self._clean())
         left = [
@@ -112,6 +104,24 @@ class Prover:
             wrong={wrong.name: done[f"wrong {wrong.name}"] for wrong in self.drill.wrong},
             solutions={one.name: done[f"solution {one.name}"] for one in self.drill.solutions},
         )
+
+    async def _rounds(self, progress: Progress) -> None:
+        """All that was not proven before; what an injection leaves is to be seen in any case."""
+        injected = False
+        if "broken" not in progress.done:
+            await self._healthy_and_broken(progress)
+            injected = True
+        for wrong in self.drill.wrong:
+            if (name := f"wrong {wrong.name}") not in progress.done:
+                progress.note(name, await self._refused(wrong))
+                injected = True
+        for solution in self.drill.solutions:
+            if (name := f"solution {solution.name}") not in progress.done:
+                await self._passes(solution)
+                progress.note(name, "passes")
+                injected = True
+        if not injected:
+            await self._broken()
 
     def _machine(self) -> netstate.State | None:
         return state.of_machine() if self.provider.capabilities.shares_kernel else None

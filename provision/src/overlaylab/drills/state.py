@@ -11,10 +11,22 @@ from overlaylab.nodes import netstate
 from overlaylab.nodes.netstate import State, difference
 from overlaylab.nodes.ssh import Nodes
 
+# Seconds until nodes that have just booted know that their IPv6 addresses are their own (RFC 4862).
+SETTLES = 5
+
+_SETTLE = f"""
+tries=0
+while [ $tries -lt {SETTLES * 5} ] && [ -n "$(ip -6 -o address show tentative)" ]; do tries=$((tries + 1)); sleep 0.2; done
+"""
+
+# Devices and chains that come and go with nodes, of this lab or of anybody's libvirt; modules stay once they are loaded.
+OF_NODES = ("veth", "ovlab", "vnet", "virbr", "LIBVIRT")
+MODULE = "module "
+
 
 async def of_nodes(nodes: Nodes) -> dict[str, State]:
     """{node: its state}. NodeError where a node does not answer."""
-    printed = await nodes.sh(netstate.COLLECT, timeout=180)
+    printed = await nodes.sh(_SETTLE + netstate.COLLECT, timeout=180)
     return {name: netstate.normalise(json.loads(done.stdout)) for name, done in printed.items()}
 
 
@@ -35,5 +47,7 @@ def of_machine() -> State | None:
 
 
 def of_its_own(differences: list[str]) -> list[str]:
-    """Without what is of links to nodes, which get new ones with each boot."""
-    return [one for one in differences if not any(word in one for word in ("veth", "ovlab"))]
+    """Those of a machine that have nothing to do with which nodes run on it."""
+    return [
+        one for one in differences if not one.startswith(MODULE) and not any(word in one for word in OF_NODES)
+    ]
