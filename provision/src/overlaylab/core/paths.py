@@ -13,6 +13,7 @@ PROVISION = ROOT / "provision"
 CLUSTERS = ROOT / "vagrant" / "clusters"
 PROFILES = ROOT / "profiles"
 SUITES = PROVISION / "suites"
+DRILLS = PROVISION / "drills"
 ROLES = PROVISION / "roles"
 LONGEST = 255
 """Bytes of a file's name on Linux's file systems (NAME_MAX)."""
