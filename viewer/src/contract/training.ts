@@ -55,6 +55,7 @@ interface OfMeasure {
 
 /** One measure in a slice of an attempt's time: a pass of the prober, or several where there are many. */
 export interface SliceRow extends OfMeasure {
+  phase: "healthy" | "broken" | "running" | "check";
   /** s since the ticket, at the end of its last pass. */
   t: number;
   /** Passes in it, and of how many the measure could be measured. */

@@ -1,14 +1,13 @@
 /** The drill at hand, as a pager's dashboard: ticket, clock, what the service is like now, what was asked and checked. */
-import type { AttemptEventRow, AttemptRow, LevelRow } from "../../../contract/training";
+import type { AttemptEventRow, AttemptRow } from "../../../contract/training";
 import { clean } from "../../lib/text";
-import { duration, ratio, scaleOf, withUnit } from "../../lib/units";
+import { duration } from "../../lib/units";
 import { useQuery } from "../../state/query";
-import { settings } from "../../state/state";
 import { Rows } from "../../ui/asked";
-import { Copied } from "../../ui/copied";
 import { Text } from "../../ui/text";
 import { marksOf, ticketOf } from "./events";
 import { Graphs } from "./graphs";
+import { Levels } from "./levels";
 import { spanOf } from "./marks";
 import { Timeline } from "./timeline";
 import { clock, elapsed, placeWords, SILENT_S, silence } from "./words";
@@ -53,7 +52,6 @@ export function Board({ attempt, now }: { attempt: AttemptRow; now: number }) {
           says which.
         </p>
       ) : null}
-      <Now attempt={attempt} />
       <Live attempt={attempt} events={events.rows ?? []} since={since ?? 0} />
       <Rows asked={events} empty="Nothing has happened yet.">
         {(rows) => <Timeline events={rows} />}
@@ -80,66 +78,20 @@ export function Ticket({ events }: { events: readonly AttemptEventRow[] }) {
   );
 }
 
-/** No verdict: what passes is for ./task drill:check to say. */
-function Now({ attempt }: { attempt: AttemptRow }) {
-  const asked = useQuery("attempt_levels", { attempt: attempt.attempt_id, passes: PASSES });
-  return (
-    <Rows asked={asked} empty="Nothing was measured yet.">
-      {(rows) => (
-        <Copied>
-          <table class="dense">
-            <thead>
-              <tr>
-                {["Measure", "From", "Healthy", `Now (${PASSES} passes)`, "Now to healthy", "Why"].map((title) => (
-                  <th scope="col">{title}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows
-                .filter(({ level }) => level === "now")
-                .map((row) => (
-                  <Level key={`${row.measure} ${row.node}`} now={row} healthy={healthyOf(row, rows)} />
-                ))}
-            </tbody>
-          </table>
-        </Copied>
-      )}
-    </Rows>
-  );
-}
-
-const healthyOf = (of: LevelRow, rows: readonly LevelRow[]): number | null =>
-  rows.find(({ level, measure, node }) => level === "healthy" && measure === of.measure && node === of.node)?.value ??
-  null;
-
-function Level({ now, healthy }: { now: LevelRow; healthy: number | null }) {
-  const scale = scaleOf(now.unit, [now.value, healthy], settings.value);
-  return (
-    <tr>
-      <td title={clean(now.description, 200)}>{clean(now.measure, 40)}</td>
-      <td>
-        {clean(now.node, 40)} ({now.role})
-      </td>
-      <td class="number">{withUnit(healthy, scale)}</td>
-      <td class="number">{now.value === null ? "not measured" : withUnit(now.value, scale)}</td>
-      <td class="number">{now.value === null || !healthy ? "–" : ratio(now.value / healthy)}</td>
-      <td>
-        <Text value={now.reason} most={80} />
-      </td>
-    </tr>
-  );
-}
-
 function Live({ attempt, events, since }: { attempt: AttemptRow; events: AttemptEventRow[]; since: number }) {
   const slices = useQuery("attempt_slices", { attempt: attempt.attempt_id, slices: SLICES });
   const levels = useQuery("attempt_levels", { attempt: attempt.attempt_id, passes: PASSES });
-  if (slices.rows === null) return null;
+  if (slices.rows === null || levels.rows === null)
+    return (
+      <Rows asked={slices} empty="">
+        {() => null}
+      </Rows>
+    );
   const marks = marksOf(events);
   const until = Math.ceil(Math.min(since, (attempt.last_t ?? 0) + SILENT_S) / AXIS_STEP) * AXIS_STEP;
   return (
-    <Graphs rows={slices.rows} levels={levels.rows ?? NONE} marks={marks} span={spanOf(slices.rows, marks, until)} />
+    <Graphs rows={slices.rows} levels={levels.rows} marks={marks} span={spanOf(slices.rows, marks, until)}>
+      <Levels rows={levels.rows} passes={PASSES} />
+    </Graphs>
   );
 }
-
-const NONE: LevelRow[] = [];

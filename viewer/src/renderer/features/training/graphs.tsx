@@ -1,4 +1,5 @@
 /** The plots of an attempt: what came through, and each measure over time. */
+import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { LevelRow, SliceRow } from "../../../contract/training";
 import { settings } from "../../state/state";
@@ -15,11 +16,14 @@ export function Graphs({
   levels,
   marks,
   span,
+  children,
 }: {
   rows: readonly SliceRow[];
   levels: readonly LevelRow[];
   marks: readonly Mark[];
   span: Span;
+  /** What stands beside the first plot. */
+  children?: ComponentChildren;
 }) {
   const { rateUnit, timeUnit } = settings.value;
   // The same objects as long as the same is shown: a figure is only drawn again when it is another one.
@@ -48,7 +52,10 @@ export function Graphs({
         Lines are events: H is a hint, C a check, S a step of the solution, numbered as in the list below. A dotted
         level is what the nodes had while all was well; × is a pass in which nothing could be measured.
       </p>
-      <Chart figure={passes} height={passesHeight(rows)} />
+      <div class={children ? "beside" : ""}>
+        <Chart figure={passes} height={passesHeight(rows)} />
+        {children}
+      </div>
       <div class="chart-pairs">
         {others.map((figure) => (
           <Chart key={figure.title} figure={figure} height={HEIGHT} />

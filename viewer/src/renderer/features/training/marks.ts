@@ -10,6 +10,10 @@ export const MINUTE = 60;
 const BEFORE = 120;
 /** s between two passes from which on nothing is drawn between them; the slowest pass takes half of it. */
 const SILENCE = 60;
+/** s, of a pass on healthy nodes at most. */
+const HANDOVER = 5;
+/** Of the span, between two names above a plot: nearer ones would lie over each other. */
+const APART = 0.07;
 const LINE = "rgba(128,128,128,.8)";
 
 /** s since the ticket. */
@@ -18,7 +22,9 @@ export interface Span {
   to: number;
 }
 
-export const brokenAt = (before: number, t: number): boolean => t - before > SILENCE;
+/** Between the baseline and the fault nobody measures, however short that is. */
+export const brokenAt = (before: SliceRow, row: SliceRow): boolean =>
+  row.t - before.t > (before.phase === "healthy" && row.phase !== "healthy" ? HANDOVER : SILENCE);
 
 /** until: where the axis ends at least, as the clock says. */
 export function spanOf(rows: readonly SliceRow[], events: readonly Pick<Mark, "t">[], until = 0): Span {
@@ -59,10 +65,10 @@ export function inOrder(rows: readonly SliceRow[]): Path[] {
   return [...found.values()];
 }
 
-/** named: beside their lines, above the plot. */
-export function layoutOf(marks: readonly Mark[], named: boolean): Partial<Layout> {
+/** named: above the plot, the last of those that would lie over each other. */
+export function layoutOf(marks: readonly Mark[], span: Span, named: boolean): Partial<Layout> {
   return {
-    margin: { t: 30, r: 12, b: 44, l: 64 },
+    margin: { t: named ? 30 : 8, r: named ? 40 : 12, b: 44, l: 64 },
     shapes: marks.map(
       ({ t, short }): Partial<Shape> => ({
         type: "line",
@@ -75,27 +81,32 @@ export function layoutOf(marks: readonly Mark[], named: boolean): Partial<Layout
       }),
     ),
     annotations: named
-      ? marks.flatMap(({ t, short }) =>
-          short === ""
-            ? []
-            : [
-                {
-                  text: plain(short, 20),
-                  x: t / MINUTE,
-                  y: 1,
-                  yref: "paper" as const,
-                  yanchor: "bottom" as const,
-                  showarrow: false,
-                },
-              ],
-        )
+      ? apart(marks, span).map(({ t, short }) => ({
+          text: plain(short, 20),
+          x: t / MINUTE,
+          y: 1,
+          yref: "paper",
+          yanchor: "bottom",
+          showarrow: false,
+        }))
       : [],
     // An axis from 0 to 1 whatever the values are, for what has none.
     yaxis2: { overlaying: "y", range: [0, 1], visible: false, fixedrange: true },
     hovermode: "closest",
     showlegend: true,
-    legend: { orientation: "h", y: -0.3, yanchor: "top", x: 0 },
+    legend: named
+      ? { orientation: "h", y: -0.3, yanchor: "top", x: 0 }
+      : { orientation: "h", y: 1.02, yanchor: "bottom", x: 0 },
   };
+}
+
+function apart(marks: readonly Mark[], { from, to }: Span): Mark[] {
+  const kept: Mark[] = [];
+  for (const mark of marks.filter(({ short }) => short !== "").reverse()) {
+    const after = kept[0];
+    if (after === undefined || after.t - mark.t >= APART * (to - from)) kept.unshift(mark);
+  }
+  return kept;
 }
 
 /** A mark at the top of each event's line, that says what it was. */

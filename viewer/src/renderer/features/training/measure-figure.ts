@@ -35,7 +35,7 @@ export function measureFigure({ measure, rows, levels, marks, span, settings }: 
     value === null || (log && value <= 0) ? null : value / scale.factor;
   const data = inOrder(rows).flatMap(({ role, rows: its }): Partial<Data>[] => {
     const at = ROLES.indexOf(role);
-    const common = { type: "scatter" as const, name: `from the ${role}`, legendgroup: role };
+    const common = { type: "scatter" as const, name: role, legendgroup: role };
     const none = its.filter(({ middle }) => middle === null);
     const [x, y] = line(its);
     return [
@@ -54,7 +54,7 @@ export function measureFigure({ measure, rows, levels, marks, span, settings }: 
           ({ value }) =>
             ({
               ...common,
-              name: `healthy, from the ${role}`,
+              name: `${role}, healthy`,
               mode: "lines",
               x: [span.from / MINUTE, span.to / MINUTE],
               y: [shown(value), shown(value)],
@@ -70,7 +70,7 @@ export function measureFigure({ measure, rows, levels, marks, span, settings }: 
     title,
     data: [...data, ...marked(marks)],
     layout: {
-      ...layoutOf(marks, false),
+      ...layoutOf(marks, span, false),
       xaxis: axisOf(span),
       yaxis: {
         title: { text: plain(`${metricWords(measure)} (${scale.unit})`) },
@@ -105,14 +105,14 @@ export function measureFigure({ measure, rows, levels, marks, span, settings }: 
 function line(rows: Path["rows"]): [x: (number | null)[], y: (number | null)[]] {
   const x: (number | null)[] = [];
   const y: (number | null)[] = [];
-  for (const [at, { t, middle }] of rows.entries()) {
+  for (const [at, row] of rows.entries()) {
     const before = rows[at - 1];
-    if (before && brokenAt(before.t, t)) {
+    if (before && brokenAt(before, row)) {
       x.push(null);
       y.push(null);
     }
-    x.push(t / MINUTE);
-    y.push(middle);
+    x.push(row.t / MINUTE);
+    y.push(row.middle);
   }
   return [x, y];
 }
@@ -121,7 +121,7 @@ const missing = (rows: readonly SliceRow[], at: number): Partial<Data> =>
   ({
     type: "scatter",
     mode: "markers",
-    name: "could not be measured",
+    name: "not measured",
     showlegend: at === 0,
     legendgroup: "missing",
     x: rows.map(({ t }) => t / MINUTE),

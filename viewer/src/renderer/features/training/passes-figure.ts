@@ -44,7 +44,7 @@ export function passesFigure(rows: readonly SliceRow[], marks: readonly Mark[], 
     title: "What came through, of each pass of the prober",
     data: [...data, key("all", ALL), key("nothing", NONE), ...marked(marks)],
     layout: {
-      ...layoutOf(marks, true),
+      ...layoutOf(marks, span, true),
       xaxis: axisOf(span),
       yaxis: {
         tickvals: strips.map((_, at) => at),
@@ -73,15 +73,15 @@ export function passesFigure(rows: readonly SliceRow[], marks: readonly Mark[], 
 function bricks(rows: readonly SliceRow[]): [edges: number[], values: (number | null)[]] {
   const edges: number[] = [];
   const values: (number | null)[] = [];
-  for (const [at, { t, middle }] of rows.entries()) {
+  for (const [at, row] of rows.entries()) {
     const before = rows[at - 1];
-    if (before === undefined) edges.push(t - 1);
-    else if (brokenAt(before.t, t)) {
+    if (before === undefined) edges.push(row.t - 1);
+    else if (brokenAt(before, row)) {
       values.push(null);
-      edges.push(t - 1);
+      edges.push(row.t - 1);
     }
-    values.push(middle);
-    edges.push(t);
+    values.push(row.middle);
+    edges.push(row.t);
   }
   return [edges, values];
 }

@@ -78,9 +78,8 @@ const findingLine = ({ measure, role, ratio: found, at_least, at_most, passes, r
   words: [
     `${measure} from the ${role}`,
     found === null ? null : `${ratio(found)} of healthy`,
-    at_least == null ? null : `at least ${number(at_least)} asked`,
-    at_most == null ? null : `at most ${number(at_most)} asked`,
-    passes ? null : reason,
+    !passes ? reason : at_least == null ? null : `at least ${number(at_least)} asked`,
+    !passes || at_most == null ? null : `at most ${number(at_most)} asked`,
   ]
     .filter(Boolean)
     .join(", "),

@@ -60,7 +60,11 @@ function History({ attempts, now }: { attempts: AttemptRow[]; now: number }) {
     (each) => (drill === null || each.drill === drill) && (trainee === null || each.trainee === trainee),
   );
   const ended = listed.filter(({ state }) => state !== "running");
-  const chosen = ended.find(({ attempt_id }) => attempt_id === kept.attempt) ?? ended[0];
+  // One that was abandoned may have nothing to show.
+  const chosen =
+    ended.find(({ attempt_id }) => attempt_id === kept.attempt) ??
+    ended.find(({ state }) => state !== "abandoned") ??
+    ended[0];
   return (
     <>
       <h2>Drills that were tried</h2>

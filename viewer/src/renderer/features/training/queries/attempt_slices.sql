@@ -1,17 +1,17 @@
 -- What the prober measured in one attempt, in so many slices of its time at most.
 WITH passes AS (
-    SELECT t, node, role, measure, unit, better, value, reason FROM attempt_value WHERE attempt_id = :attempt
+    SELECT t, node, role, phase, measure, unit, better, value, reason FROM attempt_value WHERE attempt_id = :attempt
 ),
 width AS (
     SELECT min(t) AS first, max(0.2, (max(t) - min(t)) / :slices) AS seconds FROM passes
 )
 SELECT
-    p.node, p.role, p.measure, p.unit, p.better, m.description,
+    p.node, p.role, p.phase, p.measure, p.unit, p.better, m.description,
     max(p.t) AS t, count(*) AS n, count(p.value) AS measured,
     min(p.value) AS low, iif(p.unit = 'ratio', avg(p.value), median(p.value)) AS middle, max(p.value) AS high,
     max(p.reason) AS reason
 FROM passes AS p
 CROSS JOIN width AS w
 JOIN measure AS m ON m.name = p.measure
-GROUP BY m.measure_id, p.role, p.node, CAST((p.t - w.first) / w.seconds AS INTEGER)
+GROUP BY m.measure_id, p.role, p.node, p.phase, CAST((p.t - w.first) / w.seconds AS INTEGER)
 ORDER BY m.measure_id, p.role, p.node, t
