@@ -39,6 +39,19 @@ export const METRICS = {
   steal: { unit: "ratio" },
 } as const;
 
+/** What a drill's prober measures of the service in each of its cycles. */
+export const MEASURES = {
+  answered: { unit: "ratio", better: "higher" },
+  rtt: { unit: "s", better: "lower" },
+  connected: { unit: "ratio", better: "higher" },
+  connect: { unit: "s", better: "lower" },
+  page: { unit: "ratio", better: "higher" },
+  fetched: { unit: "ratio", better: "higher" },
+  goodput: { unit: "bit/s", better: "higher" },
+  resolved: { unit: "ratio", better: "higher" },
+  resolve: { unit: "s", better: "lower" },
+} as const;
+
 /** Tools that measure a latency: whether they ask again only once they were answered. */
 export const LOOPS = {
   connect: "closed",

@@ -10,18 +10,14 @@ from pathlib import Path
 from overlaylab.core.documents import Document, load_document, unknown
 from overlaylab.core.model import Variant
 from overlaylab.core.paths import DRILLS
-from overlaylab.specs import overlays
+from overlaylab.specs import drill_checks, overlays
+from overlaylab.specs.drill_checks import GUARDS, PROOF
 from overlaylab.specs.overlay_checks import files_below
 
 FOLDERS = [DRILLS]
 """Where drills are sought, the first folder first."""
 SCHEMA = DRILLS / "schema.json"
 CLIENT, SERVER = "client", "server"
-ROLES = (CLIENT, SERVER)
-GUARDS = ("overlay", "policy", "firewall", "daemons", "restart")
-"""Those that every drill can name; its own are files in guards/."""
-PROOF = "proof.json"
-"""Written by drill:prove; no part of the drill, but of what is known about it."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +128,7 @@ def load(name: str) -> Drill:
 def read_drill(folder: Path, document: Path | None = None) -> Drill:
     """A drill from any folder, schema and cross-checks applied. document: instead of its own. Raises UserError."""
     source = load_document(document or folder / "drill.yml", SCHEMA)
+    drill_checks.check(source, folder)
     data = source.data
 
     def script(path: str) -> str:
@@ -161,7 +158,7 @@ def read_drill(folder: Path, document: Path | None = None) -> Drill:
             for one in data["probes"]
         ),
         guards=tuple(name for name in data["guards"] if name in GUARDS),
-        own_guards={name: script(f"guards/{name}.sh") for name in data["guards"] if name not in GUARDS},
+        own_guards={name: script(f"guards/{name}.sh") for name in drill_checks.own_guards(source)},
         hints=tuple(Hint(one["cost"], one["on"], one["while"], one["text"]) for one in data["hints"]),
         inject=script("inject.sh"),
         solutions=tuple(

@@ -11,6 +11,7 @@ from overlaylab.core.documents import parse_document
 from overlaylab.core.errors import UserError
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import check_routes, load_cluster, read_cluster
+from overlaylab.specs.drill import read_drill
 from overlaylab.specs.inventory import load_inventory
 from overlaylab.specs.overlay_ranges import check_ranges
 from overlaylab.specs.overlays import read_overlay
@@ -38,6 +39,11 @@ def ranges(path: Path) -> None:
     check_ranges(read_overlay(path), IPv4Network("192.168.90.0/24"), ROUTES, {"virbr9"})
 
 
+def drill(path: Path) -> None:
+    """With the scripts of the right one."""
+    read_drill(GOLDEN / "right" / "drill", path)
+
+
 def names(path: Path) -> None:
     ((kind, name),) = parse_document(path).data.items()
     {
@@ -58,6 +64,7 @@ LOADERS = {
     "profile": read_profile,
     "profile-zones": zones,
     "suite": read_suite,
+    "drill": drill,
     "overlay": read_overlay,
     "overlay-ranges": ranges,
     "inventory": load_inventory,
@@ -103,7 +110,7 @@ def test_error_is_one_paragraph_with_a_next_step(path: Path) -> None:
         assert wrong.value.where.startswith(f"provision/tests/golden/{path.parent.name}/{path.name}")
 
 
-@pytest.mark.parametrize("kind", ["cluster", "profile", "suite", "overlay", "inventory"])
+@pytest.mark.parametrize("kind", ["cluster", "drill", "profile", "suite", "overlay", "inventory"])
 def test_the_document_that_the_cases_spoil_is_right(kind: str) -> None:
     LOADERS[kind](GOLDEN / "right" / f"{kind}.yml")
 

@@ -79,7 +79,7 @@ def test_every_table_that_belongs_to_a_run_is_known(store):
     prune.remove(store, runs(store))
     left = {table: count for table, count in rows(store).items() if count}
     published = {"_published", "_published_flaw", "_published_precision"}
-    assert set(left) == {"migration", "_loaded", "metric", "_variant", *published}
+    assert set(left) == {"migration", "_loaded", "metric", "measure", "_variant", *published}
 
 
 def test_what_would_break_is_not_begun(store):

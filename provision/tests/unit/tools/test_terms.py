@@ -1,4 +1,4 @@
-"""Accelerators, metrics and what tools are: one home each, in core and in the tools' files; others are held to it here."""
+"""Accelerators, metrics, measures and what tools are: one home each, in core and in the tools' files; others are held to it here."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from overlaylab.core.accelerators import ACCELERATORS
+from overlaylab.core.measures import MEASURES, OF_CYCLE
 from overlaylab.core.metrics import COMPARED_UNITS, COSTS, GOODPUT, LATENCY, METRICS, UNITS
-from overlaylab.core.paths import ROOT, VIEWER
+from overlaylab.core.paths import DRILLS, ROOT, VIEWER
 from overlaylab.report import checks
 from overlaylab.store import database
 from overlaylab.tools import base
@@ -51,6 +52,28 @@ def test_the_migrations_hold_every_metric_as_it_is(db) -> None:
         (metric.name, metric.unit, metric.better, metric.description, metric.order) for metric in ordered
     ]
     assert {metric.unit for metric in METRICS.values()} <= set(UNITS)
+
+
+def test_the_migrations_hold_every_measure_as_it_is(db) -> None:
+    rows = db.execute(
+        "SELECT name, unit, better, description, measure_id, of FROM measure ORDER BY measure_id"
+    )
+    assert [tuple(row) for row in rows] == [
+        (one.name, one.unit, one.better, one.description, one.order, one.of) for one in MEASURES.values()
+    ]
+    assert checked(db, "measure", "unit") == {one.unit for one in MEASURES.values()}
+
+
+def test_a_stored_cycle_has_a_value_of_each_measure(db) -> None:
+    columns = db.execute("SELECT name FROM pragma_table_info('_attempt_cycle') WHERE type = 'REAL'")
+    assert [row["name"] for row in columns] == ["t", *OF_CYCLE]
+    (view,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = 'attempt_value'").fetchone()
+    assert re.findall(r"WHEN '(\w+)' THEN c\.(\w+)", view) == [(name, name) for name in OF_CYCLE]
+
+
+def test_a_drill_may_probe_every_measure() -> None:
+    schema = json.loads((DRILLS / "schema.json").read_text(encoding="utf-8"))
+    assert schema["properties"]["probes"]["items"]["properties"]["measure"]["enum"] == list(MEASURES)
 
 
 def test_every_unit_has_words_for_people() -> None:
@@ -108,6 +131,14 @@ def test_viewer_terms_are_those_of_the_lab(golden) -> None:
             "Metrics with their units.",
             "METRICS",
             {one.name: f"{{ unit: {json.dumps(one.unit)} }}" for one in base.metrics().values()},
+        )
+        + exported(
+            "What a drill's prober measures of the service in each of its cycles.",
+            "MEASURES",
+            {
+                one.name: f"{{ unit: {json.dumps(one.unit)}, better: {json.dumps(one.better)} }}"
+                for one in OF_CYCLE.values()
+            },
         )
         + exported(
             "Tools that measure a latency: whether they ask again only once they were answered.",

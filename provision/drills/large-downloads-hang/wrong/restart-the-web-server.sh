@@ -1,0 +1,4 @@
+#!/bin/sh
+case $ROLE in
+client | server) systemctl restart web.service ;;
+esac
