@@ -110,6 +110,7 @@ export const TICKET = {
 };
 export const DEBRIEF = {
   topics: ["path MTU", "ICMP"],
+  references: ["docs/overlays.md#flannel", "RFC 1191"],
   debrief:
     "ICMP *fragmentation needed* was dropped, so large segments vanished: goodput fell to **0.0001** of healthy.\n\n" +
     "Look first at:\n- `tracepath`\n- the counters of `iptables -vL`\n",
@@ -145,9 +146,9 @@ export function addRepaired(db: Made, id: string, started: string, end = 300): v
   addEvent(db, id, 180, "check", {
     passes: false,
     findings: [finding("fetched", false, 0), finding("answered", true, 1)],
-    guards: [{ name: "firewall", passes: false, reason: "The rule … -j ACCEPT is gone." }],
+    refusals: [{ guard: "firewall", reason: "node1: the rule … -j ACCEPT is gone" }],
   });
-  addEvent(db, id, end - 10, "check", { passes: true, findings: [finding("fetched", true, 1)], guards: [] });
+  addEvent(db, id, end - 10, "check", { passes: true, findings: [finding("fetched", true, 1)], refusals: [] });
   addEvent(db, id, end, "repaired", DEBRIEF);
 }
 
@@ -169,7 +170,7 @@ export function attemptsFile(path: string): Made {
   addEvent(db, "20260106T090000Z-0002", 0, "ticket", TICKET);
   addEvent(db, "20260106T090000Z-0002", 300, "solved-step", {
     does: "Delete the rule.",
-    changes: ["nft: one rule less"],
+    changes: { node1: ["nft: one rule less"] },
   });
   addEvent(db, "20260106T090000Z-0002", 300, "given-up", DEBRIEF);
   addAttempt(db, { id: "20260107T090000Z-0003", started: "2026-01-07T09:00:00Z", state: "abandoned" });

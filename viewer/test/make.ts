@@ -267,10 +267,10 @@ function fillAttempt(db: Made, { text, json, value }: Texts, variant: number, at
   const details: [kind: string, detail: object | null][] = [
     ["ticket", { ticket: text, may_touch: text }],
     ["hint", { text, cost: 5 }],
-    ["check", { passes: false, findings: [], guards: [{ name: text, passes: false, reason: text }] }],
+    ["check", { passes: false, findings: [], refusals: [{ guard: text, reason: text }] }],
     ["check", null],
-    ["solved-step", { does: text, changes: [text] }],
-    ["given-up", { debrief: text, topics: [text] }],
+    ["solved-step", { does: text, changes: { [text]: [text] } }],
+    ["given-up", { debrief: text, topics: [text], references: [text] }],
   ];
   for (const [ordinal, [kind, detail]] of details.entries())
     insert(db, "_attempt_event", {

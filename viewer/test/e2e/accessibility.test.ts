@@ -76,7 +76,7 @@ test("a drill at hand, and one replayed: nothing keeps anybody out", async () =>
   const db = attemptsFile(path);
   addRunning(db, "20260108T090000Z-0004", 60);
   db.close();
-  await withViewer({ files: [path], settings: { view: "training" } }, async ({ page }) => {
+  await withViewer({ files: [path], args: [`--home=${folder}`], settings: { view: "training" } }, async ({ page }) => {
     await opened(page);
     await page.locator('[aria-label="Attempts"] tr', { hasText: "Kim" }).getByRole("button").click();
     await settled(page);

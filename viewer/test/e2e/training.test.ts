@@ -31,7 +31,6 @@ test("the drill at hand follows what is written, and tells its cause once it has
   addRunning(db, RUNNING, 40);
   // As no attempt of ours does: told too early.
   addEvent(db, RUNNING, 1, "shown", DEBRIEF);
-  db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL");
   await withViewer({ files: [path], settings: { view: "training" } }, async ({ page }) => {
     await opened(page);
     expect(await board(page).textContent()).toContain("Since noon names take seconds, or are not found.");

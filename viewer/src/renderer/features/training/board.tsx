@@ -54,7 +54,7 @@ export function Board({ attempt, now }: { attempt: AttemptRow; now: number }) {
       ) : null}
       <Live attempt={attempt} events={events.rows ?? []} since={since ?? 0} />
       <Rows asked={events} empty="Nothing has happened yet.">
-        {(rows) => <Timeline events={rows} />}
+        {(rows) => <Timeline events={rows} label="What happened so far" />}
       </Rows>
     </section>
   );

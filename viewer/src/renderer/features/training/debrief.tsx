@@ -35,6 +35,9 @@ export function Debrief({ attempt, events }: { attempt: AttemptRow; events: read
             : "No debrief was stored."}
         </p>
       )}
+      {found?.references?.length ? (
+        <p class="quiet">To read: {found.references.map((reference) => clean(reference, 120)).join(", ")}</p>
+      ) : null}
     </section>
   );
 }

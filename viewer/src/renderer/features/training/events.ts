@@ -1,7 +1,7 @@
 /** What an event of an attempt says: its detail, checked, and its line in words. */
 import type { AttemptEventRow } from "../../../contract/training";
 import { counted } from "../../lib/counts";
-import { finite, list, nullable, object, optional, parsed, type Shaped, text, yesNo } from "../../lib/json";
+import { finite, list, nullable, object, optional, parsed, record, type Shaped, text, yesNo } from "../../lib/json";
 
 const TICKET = object({ ticket: text, may_touch: optional(text) });
 const HINT = object({ text, cost: optional(finite) });
@@ -16,15 +16,15 @@ const FINDING = object({
   passes: yesNo,
   reason: optional(nullable(text)),
 });
-const GUARD = object({ name: text, passes: yesNo, reason: optional(nullable(text)) });
-const CHECK = object({ passes: yesNo, findings: optional(list(FINDING)), guards: optional(list(GUARD)) });
-const END = object({ debrief: optional(text), topics: optional(list(text)) });
-const STEP = object({ does: text, changes: optional(list(text)) });
+const REFUSAL = object({ guard: text, reason: text });
+const CHECK = object({ passes: yesNo, findings: optional(list(FINDING)), refusals: optional(list(REFUSAL)) });
+const END = object({ debrief: optional(text), topics: optional(list(text)), references: optional(list(text)) });
+/** changes: {node: what the step changed on it}. */
+const STEP = object({ does: text, changes: optional(record(list(text))) });
 
 export type Finding = Shaped<typeof FINDING>;
-export type Guard = Shaped<typeof GUARD>;
+export type Refusal = Shaped<typeof REFUSAL>;
 export type Check = Shaped<typeof CHECK>;
-export type Step = Shaped<typeof STEP>;
 
 type Detail = Pick<AttemptEventRow, "detail">;
 export const ticketOf = ({ detail }: Detail) => parsed(detail, TICKET);
@@ -87,12 +87,11 @@ function eventWords(event: AttemptEventRow, number: number): string {
   return WORDS[event.kind] ?? event.kind;
 }
 
-function refusedWords({ findings = [], guards = [] }: Check): string {
+function refusedWords({ findings = [], refusals = [] }: Check): string {
   const failed = findings.filter(({ passes }) => !passes).length;
-  const refused = guards.filter(({ passes }) => !passes).length;
   const parts = [
     failed ? `${counted(failed, "probe")} not as before` : "",
-    refused ? `refused by ${counted(refused, "guard")}` : "",
+    refusals.length ? `refused by ${counted(refusals.length, "guard")}` : "",
   ].filter(Boolean);
   return parts.join(", ") || "not repaired";
 }

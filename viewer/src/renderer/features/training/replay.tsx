@@ -115,7 +115,7 @@ function Played({
         marks={marksOf(past)}
         span={span}
       />
-      <Timeline events={past} />
+      <Timeline events={past} label="What happened" />
       {until === null ? (
         <Debrief attempt={attempt} events={events} />
       ) : (

@@ -4,13 +4,13 @@ import { clean } from "../../lib/text";
 import { number, ratio } from "../../lib/units";
 import { TableScroll } from "../../ui/copied";
 import { Text } from "../../ui/text";
-import { type Check, checkOf, type Finding, type Guard, hintOf, marksOf, stepOf } from "./events";
+import { type Check, checkOf, type Finding, hintOf, marksOf, type Refusal, stepOf } from "./events";
 import { clock } from "./words";
 
-export function Timeline({ events }: { events: readonly AttemptEventRow[] }) {
+export function Timeline({ events, label }: { events: readonly AttemptEventRow[]; label: string }) {
   const marks = marksOf(events);
   return (
-    <TableScroll label="What happened">
+    <TableScroll label={label}>
       <table>
         <thead>
           <tr>
@@ -48,11 +48,11 @@ function Said({ event }: { event: AttemptEventRow }) {
     ) : (
       <>
         <Text value={step.does.trim()} />
-        {step.changes?.length ? (
-          <div class="lines">
-            <Text value={step.changes.join("\n")} most={1000} />
+        {Object.entries(step.changes ?? {}).map(([node, lines]) => (
+          <div class="lines" key={node}>
+            {clean(node, 40)}: <Text value={lines.join("\n")} most={1000} />
           </div>
-        ) : null}
+        ))}
       </>
     );
   }
@@ -60,8 +60,8 @@ function Said({ event }: { event: AttemptEventRow }) {
 }
 
 /** What does not pass first. */
-function Checked({ check: { findings = [], guards = [] } }: { check: Check }) {
-  const lines = [...findings.map(findingLine), ...guards.map(guardLine)];
+function Checked({ check: { findings = [], refusals = [] } }: { check: Check }) {
+  const lines = [...findings.map(findingLine), ...refusals.map(refusalLine)];
   return (
     <ul class="checked">
       {[...lines.filter(({ passes }) => !passes), ...lines.filter(({ passes }) => passes)].map(({ passes, words }) => (
@@ -85,7 +85,4 @@ const findingLine = ({ measure, role, ratio: found, at_least, at_most, passes, r
     .join(", "),
 });
 
-const guardLine = ({ name, passes, reason }: Guard) => ({
-  passes,
-  words: `guard ${name}${passes || !reason ? "" : `: ${reason}`}`,
-});
+const refusalLine = ({ guard, reason }: Refusal) => ({ passes: false, words: `guard ${guard}: ${reason}` });

@@ -3,13 +3,13 @@
 SELECT
     e.ordinal, e.t, e.at, e.kind,
     CASE
-        WHEN e.kind = 'ticket' THEN json_remove(e.detail, '$.debrief', '$.topics')
+        WHEN e.kind = 'ticket' THEN json_remove(e.detail, '$.debrief', '$.topics', '$.references')
         WHEN EXISTS (
             SELECT 1 FROM attempt AS o
             WHERE o.state = 'running' AND o.drill = a.drill AND o.attempt_id <> a.attempt_id
         ) THEN '{}'
         WHEN a.state <> 'running' THEN e.detail
-        WHEN e.kind IN ('hint', 'check') THEN json_remove(e.detail, '$.debrief', '$.topics')
+        WHEN e.kind IN ('hint', 'check') THEN json_remove(e.detail, '$.debrief', '$.topics', '$.references')
         ELSE '{}'
     END AS detail
 FROM attempt_event AS e
