@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ SILENCE, HANDOVER = 60.0, 5.0
 """s between two cycles from which on nothing is drawn: anywhere, and from the baseline to what follows it."""
 SLICES = 300
 """Of one strip at most: several cycles are drawn as one then."""
+APART = 55.0
+"""Pixels between two names of events: of nearer ones the last is shown."""
 MINUTE = 60.0
 
 
@@ -86,7 +89,7 @@ def plot(felt: Sequence[Felt], marks: Sequence[Mark]) -> AttemptPlot | None:
         return None
     times = [one.t for one in drawn] + [mark.t for mark in marks if mark.t >= -BEFORE]
     minutes = axis([min(0.0, *times) / MINUTE, max(1.0, *times) / MINUTE], LEFT, WIDTH - RIGHT)
-    strips = []
+    strips: list[Strip] = []
     for label in dict.fromkeys(_label(one) for one in felt):
         its = [one for one in felt if _label(one) == label]
         shown = _sliced([one for one in its if one.t >= -BEFORE])
@@ -101,9 +104,26 @@ def plot(felt: Sequence[Felt], marks: Sequence[Mark]) -> AttemptPlot | None:
         axis=minutes,
         strips=tuple(strips),
         marks=tuple(
-            (minutes.place(mark.t / MINUTE), mark.short, mark.words) for mark in marks if mark.t >= -BEFORE
+            _named(
+                [
+                    (minutes.place(mark.t / MINUTE), mark.short, mark.words)
+                    for mark in marks
+                    if mark.t >= -BEFORE
+                ]
+            )
         ),
     )
+
+
+def _named(marks: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """No name lies over the next."""
+    found: list[tuple[float, str, str]] = []
+    free = math.inf
+    for x, short, words in reversed(marks):
+        name = short if x <= free else ""
+        free = x - APART if name else free
+        found.insert(0, (x, name, words))
+    return found
 
 
 def _label(felt: Felt) -> str:

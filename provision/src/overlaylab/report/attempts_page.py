@@ -129,7 +129,7 @@ def _attempts(found: Sequence[StoredAttempt]) -> Cells:
         for one in found
     )
     headers = (
-        "ticket given (UTC)",
+        "ticket (UTC)",
         "trainee",
         "drill",
         "overlay mode",

@@ -66,3 +66,9 @@ def test_events_stand_where_they_happened_and_an_old_baseline_is_left_out():
         (1.5, "H1"),
     ]
     assert drawing.axis.first <= 0 and len(drawing.strips[0].spans) == 1
+
+
+def test_names_of_events_never_lie_over_each_other():
+    marks = [Mark(0.0, "ticket", ""), Mark(290.0, "C2", ""), Mark(291.0, "", ""), Mark(300.0, "repaired", "")]
+    drawing = plot(felt("page", "ratio", [1] * 300), marks)
+    assert [short for _, short, _ in drawing.marks] == ["ticket", "", "", "repaired"]
