@@ -81,7 +81,8 @@ declare module "./queries" {
   interface Queries {
     attempts: { parameters: Record<string, never>; row: AttemptRow };
     attempt_events: { parameters: { attempt: string }; row: AttemptEventRow };
-    attempt_slices: { parameters: { attempt: string; slices: number }; row: SliceRow };
+    /** last: s. */
+    attempt_slices: { parameters: { attempt: string; last: number; slices: number }; row: SliceRow };
     attempt_levels: { parameters: { attempt: string; passes: number }; row: LevelRow };
   }
 }

@@ -16,6 +16,9 @@ import { clock, elapsed, placeWords, SILENT_S, silence } from "./words";
 const PASSES = 5;
 /** Slices of a plot: more than its pixels bear. */
 export const SLICES = 400;
+/** s that are drawn of a drill at hand, as all of it is read again with every pass; of one that has ended all is. */
+const WINDOW = 30 * 60;
+export const WHOLE = 1e9;
 /** s: the plots' axis grows by so much, not with every second. */
 const AXIS_STEP = 30;
 
@@ -79,7 +82,7 @@ export function Ticket({ events }: { events: readonly AttemptEventRow[] }) {
 }
 
 function Live({ attempt, events, since }: { attempt: AttemptRow; events: AttemptEventRow[]; since: number }) {
-  const slices = useQuery("attempt_slices", { attempt: attempt.attempt_id, slices: SLICES });
+  const slices = useQuery("attempt_slices", { attempt: attempt.attempt_id, last: WINDOW, slices: SLICES });
   const levels = useQuery("attempt_levels", { attempt: attempt.attempt_id, passes: PASSES });
   if (slices.rows === null || levels.rows === null)
     return (
@@ -89,8 +92,9 @@ function Live({ attempt, events, since }: { attempt: AttemptRow; events: Attempt
     );
   const marks = marksOf(events);
   const until = Math.ceil(Math.min(since, (attempt.last_t ?? 0) + SILENT_S) / AXIS_STEP) * AXIS_STEP;
+  const { from, to } = spanOf(slices.rows, marks, until);
   return (
-    <Graphs rows={slices.rows} levels={levels.rows} marks={marks} span={spanOf(slices.rows, marks, until)}>
+    <Graphs rows={slices.rows} levels={levels.rows} marks={marks} span={{ from: Math.max(from, to - WINDOW), to }}>
       <Levels rows={levels.rows} passes={PASSES} />
     </Graphs>
   );

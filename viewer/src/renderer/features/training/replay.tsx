@@ -5,7 +5,7 @@ import { clean } from "../../lib/text";
 import { time } from "../../lib/units";
 import { useQuery } from "../../state/query";
 import { Rows } from "../../ui/asked";
-import { SLICES, Ticket } from "./board";
+import { SLICES, Ticket, WHOLE } from "./board";
 import { Debrief } from "./debrief";
 import { marksOf } from "./events";
 import { Graphs } from "./graphs";
@@ -15,7 +15,7 @@ import { clock, placeWords, stateWords } from "./words";
 
 export function Replay({ attempt }: { attempt: AttemptRow }) {
   const events = useQuery("attempt_events", { attempt: attempt.attempt_id });
-  const slices = useQuery("attempt_slices", { attempt: attempt.attempt_id, slices: SLICES });
+  const slices = useQuery("attempt_slices", { attempt: attempt.attempt_id, last: WHOLE, slices: SLICES });
   const levels = useQuery("attempt_levels", { attempt: attempt.attempt_id, passes: 1 });
   return (
     <section class="details" aria-label="The chosen attempt">

@@ -1,11 +1,15 @@
--- Each measure on the healthy nodes, and in the newest passes: ratios as mean, all else as median.
-WITH passes AS (
+-- Each measure on the healthy nodes, and in the newest passes: ratios as mean, all else as median. A pass takes half a
+-- minute at most, so that the newest ones are not looked for among all.
+WITH newest AS (
+    SELECT max(t) AS t FROM attempt_value WHERE attempt_id = :attempt AND measure = 'answered'
+),
+passes AS (
     SELECT
         node, role, measure, unit, better, value, reason,
         iif(phase = 'healthy', 'healthy', 'now') AS level,
         rank() OVER (PARTITION BY node, measure ORDER BY t DESC) AS age
     FROM attempt_value
-    WHERE attempt_id = :attempt
+    WHERE attempt_id = :attempt AND (phase = 'healthy' OR t > (SELECT t FROM newest) - 60 * :passes)
 )
 SELECT
     p.node, p.role, p.measure, p.unit, p.better, m.description, p.level,

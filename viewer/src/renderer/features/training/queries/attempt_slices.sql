@@ -1,6 +1,11 @@
--- What the prober measured in one attempt, in so many slices of its time at most.
-WITH passes AS (
-    SELECT t, node, role, phase, measure, unit, better, value, reason FROM attempt_value WHERE attempt_id = :attempt
+-- What the prober measured in one attempt, or in its newest :last seconds, in so many slices of that time at most.
+WITH newest AS (
+    SELECT max(t) AS t FROM attempt_value WHERE attempt_id = :attempt AND measure = 'answered'
+),
+passes AS (
+    SELECT v.t, v.node, v.role, v.phase, v.measure, v.unit, v.better, v.value, v.reason
+    FROM attempt_value AS v
+    WHERE v.attempt_id = :attempt AND v.t >= (SELECT t FROM newest) - :last
 ),
 width AS (
     SELECT min(t) AS first, max(0.2, (max(t) - min(t)) / :slices) AS seconds FROM passes

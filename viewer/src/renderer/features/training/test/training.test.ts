@@ -88,7 +88,7 @@ test("attempts come newest first, with what they took, and drills with their his
 
 test("figures: what came through, and goodput beside its healthy level, with the events marked", async () => {
   const marks = marksOf(eventsOf(file, REPAIRED));
-  const rows = asked<SliceRow>(file, "attempt_slices", { attempt: REPAIRED, slices: 40 });
+  const rows = asked<SliceRow>(file, "attempt_slices", { attempt: REPAIRED, last: 1e9, slices: 40 });
   const levels = asked<LevelRow>(file, "attempt_levels", { attempt: REPAIRED, passes: 5 });
   const span = spanOf(rows, marks);
   const of = <Row extends { measure: string }>(all: Row[], measure: string) =>
@@ -168,6 +168,23 @@ test("levels: what the healthy nodes had, and the newest passes", () => {
   ]);
 });
 
+test("of a drill at hand the newest minutes are read, and the newest passes", () => {
+  const path = join(folder, "long.sqlite");
+  const db = empty(path);
+  addRunning(db, RUNNING, 400);
+  db.close();
+  const long = held(path);
+  const rows = asked<SliceRow>(long, "attempt_slices", { attempt: RUNNING, last: 100, slices: 400 });
+  const client = rows.filter(({ measure, role }) => measure === "page" && role === "client");
+  expect([client.length, client[0]?.t, client.at(-1)?.t]).toEqual([101, 299, 399]);
+  const levels = asked<LevelRow>(long, "attempt_levels", { attempt: RUNNING, passes: 5 });
+  const fetched = levels.filter(({ measure, role }) => measure === "fetched" && role === "server");
+  expect(fetched.map(({ level, value, n }) => [level, value, n])).toEqual([
+    ["healthy", 1, 10],
+    ["now", 0, 5],
+  ]);
+});
+
 test("what could not be measured is no value: the line has a gap and a mark with its reason, a strip is empty", () => {
   const path = join(folder, "gone.sqlite");
   const db = empty(path);
@@ -177,7 +194,7 @@ test("what could not be measured is no value: the line has a gap and a mark with
   addCycle(db, "a", { t: 2, role: "client", phase: "running", values: {}, reasons: gone });
   addCycle(db, "a", cycle(90, "client", "running", false));
   db.close();
-  const rows = asked<SliceRow>(held(path), "attempt_slices", { attempt: "a", slices: 400 });
+  const rows = asked<SliceRow>(held(path), "attempt_slices", { attempt: "a", last: 1e9, slices: 400 });
   const span = spanOf(rows, []);
   const rtt = rows.filter(({ measure }) => measure === "rtt");
   const [line, mark] = traces(
