@@ -67,6 +67,11 @@ class Strip:
     healthy: float | None = None
     note: str = ""
 
+    @property
+    def bottom(self) -> float:
+        """Where it ends."""
+        return self.y + HEIGHT
+
 
 @dataclass(frozen=True)
 class AttemptPlot:
@@ -79,7 +84,6 @@ class AttemptPlot:
     strips: tuple[Strip, ...]
     marks: tuple[tuple[float, str, str], ...]
     width: int = WIDTH
-    strip_height: int = HEIGHT
 
 
 def plot(felt: Sequence[Felt], marks: Sequence[Mark]) -> AttemptPlot | None:
