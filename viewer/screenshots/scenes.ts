@@ -76,4 +76,6 @@ export const SCENES: Scene[] = [
     },
   },
   { name: "publications", reach: (page) => goTo(page, "Publications") },
+  // The demo has no attempt yet.
+  { name: "training", aside: true, reach: (page) => goTo(page, "Training") },
 ];

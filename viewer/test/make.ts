@@ -234,7 +234,72 @@ export function fill(db: Made, { text, json, value }: Texts = ORDINARY, run = RU
       });
     }
   }
+  if (has(db, "_attempt")) fillAttempt(db, { text, json, value }, variant + 2, run);
   db.exec("COMMIT");
+}
+
+/** An attempt that was given up, with an event of every kind that tells something. */
+function fillAttempt(db: Made, { text, json, value }: Texts, variant: number, attempt: string): void {
+  const at = "2026-01-01T00:00:00Z";
+  insert(db, "_attempt", {
+    attempt_id: attempt,
+    state: "given-up",
+    drill: text,
+    drill_digest: DIGEST,
+    title: text,
+    level: 1,
+    minutes: 15,
+    trainee: text,
+    started_at: at,
+    ended_at: at,
+    duration: 60,
+    cause: text,
+    machine: text,
+    provider: text,
+    accelerator: "tcg",
+    image: text,
+    cluster: text,
+    profile: text,
+    profile_digest: DIGEST,
+    variant_id: variant,
+    role_digest: DIGEST,
+  });
+  const details: [kind: string, detail: object | null][] = [
+    ["ticket", { ticket: text, may_touch: text }],
+    ["hint", { text, cost: 5 }],
+    ["check", { passes: false, findings: [], refusals: [{ guard: text, reason: text }] }],
+    ["check", null],
+    ["solved-step", { does: text, changes: { [text]: [text] } }],
+    ["given-up", { debrief: text, topics: [text], references: [text] }],
+  ];
+  for (const [ordinal, [kind, detail]] of details.entries())
+    insert(db, "_attempt_event", {
+      attempt_id: attempt,
+      ordinal,
+      t: ordinal,
+      at,
+      kind,
+      detail: detail === null ? json : JSON.stringify(detail),
+    });
+  for (const ordinal of [0, 1, 2])
+    insert(db, "_attempt_cycle", {
+      attempt_id: attempt,
+      ordinal,
+      t: ordinal - 1,
+      node: text,
+      role: "client",
+      phase: ordinal ? "running" : "healthy",
+      answered: 1,
+      rtt: value < 0 ? null : value,
+      connected: 1,
+      connect: null,
+      page: 1,
+      fetched: 1,
+      goodput: value < 0 ? null : value,
+      resolved: 0,
+      resolve: null,
+      reasons: JSON.stringify({ connect: text, resolve: text }),
+    });
 }
 
 const has = (db: Made, table: string): boolean =>

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from overlaylab.core.paths import PROVISION, ROOT, VIEWER
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-DISTRIBUTION = {"ruamel": "ruamel.yaml"}
+DISTRIBUTION = {"markdown_it": "markdown-it-py", "ruamel": "ruamel.yaml"}
 """Where a package's name is not that of what it is imported as."""
 
 

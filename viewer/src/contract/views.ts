@@ -9,6 +9,7 @@ export const VIEWS = [
   { id: "evidence", title: "Evidence", plots: false },
   { id: "runs", title: "Runs side by side", plots: true },
   { id: "publications", title: "Publications", plots: true },
+  { id: "training", title: "Training", plots: true },
 ] as const;
 
 export type ViewId = (typeof VIEWS)[number]["id"];

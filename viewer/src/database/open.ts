@@ -93,7 +93,11 @@ function handle(
   for (const sql of Object.values(NEWEST.views)) db.exec(sql.replace(/^CREATE VIEW/, "CREATE TEMP VIEW"));
   db.exec("PRAGMA query_only = ON");
   const machines = (
-    db.prepare("SELECT DISTINCT substr(machine, 1, 80) AS machine FROM _run LIMIT 4").all() as { machine: string }[]
+    db
+      .prepare(
+        "SELECT substr(machine, 1, 80) AS machine FROM _run UNION SELECT substr(machine, 1, 80) FROM _attempt LIMIT 4",
+      )
+      .all() as { machine: string }[]
   ).map(({ machine }) => machine);
   const sqlite = (db.prepare("SELECT sqlite_version() AS version").get() as { version: string }).version;
   const schemaVersion = number(db, "schema_version");

@@ -1,11 +1,13 @@
 /** What a keyboard and a screen reader find in every view, light and dark: axe-core's rules, and a way by keys alone. */
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AxeResults, ElementContext, RunOptions } from "axe-core";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import { SCENES } from "../../screenshots/scenes";
+import { addRunning, attemptsFile } from "../attempts";
 import { launch, VIEWER, type Viewer, withViewer } from "./launch";
 import { choose, goTo, opened, settled } from "./steps";
 
@@ -65,6 +67,22 @@ test("plots as tables: nothing keeps anybody out", async () => {
   await expectNoHindrances(viewer.page);
   expect(await viewer.page.locator("main table th").count()).toBeGreaterThan(10);
   expect(await viewer.page.locator("main table th:not([scope])").count()).toBe(0);
+});
+
+test("a drill at hand, and one replayed: nothing keeps anybody out", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "overlaylab-accessible-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, "training.sqlite");
+  const db = attemptsFile(path);
+  addRunning(db, "20260108T090000Z-0004", 60);
+  db.close();
+  await withViewer({ files: [path], args: [`--home=${folder}`], settings: { view: "training" } }, async ({ page }) => {
+    await opened(page);
+    await page.locator('[aria-label="Attempts"] tr', { hasText: "Kim" }).getByRole("button").click();
+    await settled(page);
+    await expectNoHindrances(page);
+    expect(await page.locator("main .plot").count()).toBe(10);
+  });
 });
 
 test("help, and a window with nothing open: nothing keeps anybody out", async () => {

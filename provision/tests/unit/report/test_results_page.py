@@ -1,15 +1,13 @@
 """The report: whole without a network, every repetition in it, and nothing of anybody's text in force."""
 
 import io
-import json
 import re
-import sqlite3
 import sys
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from whole_page import ATTRIBUTES, HOSTILE, TAGS, Seen, spoil
 
 from overlaylab.core.model import Variant
 from overlaylab.report.page import LONGEST, Cells, group_page, page, write
@@ -21,58 +19,11 @@ sys.path.insert(0, str(FIXTURES))
 import maker  # noqa: E402
 
 
-def words_of(text: str) -> set[str]:
-    return set(text.split())
-
-
-TAGS = words_of(
-    "html head meta title style body nav a h1 h2 h3 p small section div table thead tbody tr th td figure figcaption"
-    " svg line text rect circle path ul li dl dt dd br"
-)
-ATTRIBUTES = words_of(
-    "lang charset http-equiv content name scope id href class viewbox width height role aria-hidden"
-    " x y x1 x2 y1 y2 cx cy r d text-anchor textlength lengthadjust"
-)
-
-
 @pytest.fixture
 def store(tmp_path):
     with Store.open(tmp_path / "lab.sqlite") as opened:
         opened.db.execute("PRAGMA synchronous = OFF")  # nobody pulls the plug here
         yield opened
-
-
-class Seen(HTMLParser):
-    """Tags, attributes and text of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.attributes: set[str] = set()
-        self.open: list[str] = []
-        self.words: list[tuple[str, str]] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        self.handle_endtag(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if data.strip():
-            self.words.append((self.open[-1], data.strip()))
-
-    def of(self, tag):
-        return [words for inside, words in self.words if inside == tag]
 
 
 def written(store, *run_ids, group=None):
@@ -226,41 +177,6 @@ def test_a_group_has_the_table_of_all_its_tiers_first(store):
 
 
 # -- text of anybody's ------------------------------------------------------------------------------
-
-HOSTILE = {
-    "markup": "<img src=x onerror=alert(1)><b>",
-    "end of script": "</script></style></title></svg><script>alert(1)</script>",
-    "attribute": '" onload="alert(1)" x=\'',
-    "template": "{{ 7 * 7 }}{% raw %}${7*7}",
-    "comment": "<!--]]>-->&lt;&#x3c;script&#x3e;",
-    "right to left": "\u202etxt.exe\u202c\u2066\u05d0\u05d1\u200f",
-    "controls": "a\x00b\x1b[31mc\x7f\u2028",
-    "a long text": "A" * (1 << 16),
-}
-
-
-def spoil(db: sqlite3.Connection, text: str) -> set[str]:
-    """Put the text before every text in every table, into JSON as key and value; the columns that took it."""
-    taken = set()
-    db.execute("PRAGMA foreign_keys = OFF")
-    data = json.dumps({"cloud": text, "instance": text, text: text})
-    for (table,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-        for column in db.execute(f"PRAGMA table_info({table})").fetchall():
-            if column["type"] != "TEXT" or not db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]:
-                continue
-            name = column["name"]
-            where = f"WHERE {name} IS NOT NULL" if name == "reason" else ""
-            for value in (f"? || coalesce({name}, '')", "?"):
-                try:
-                    db.execute(
-                        f"UPDATE {table} SET {name} = {value} {where}", (data if value == "?" else text,)
-                    )
-                except sqlite3.IntegrityError:
-                    continue  # the schema knows which words it may hold, or that it is JSON
-                taken.add(f"{table}.{name}")
-                break
-    assert db.execute("PRAGMA foreign_key_check").fetchall() == []
-    return taken
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -40,9 +40,10 @@ async function picture(plot: HTMLElement): Promise<HTMLElement> {
   return image;
 }
 
-/** A box that is ticked, or what was searched for. */
+/** A box that is ticked, or what was searched for; where a slider stands is said beside it. */
 function say(input: HTMLInputElement, place: HTMLElement): void {
-  if (input.type === "checkbox") {
+  if (input.type === "range") place.remove();
+  else if (input.type === "checkbox") {
     place.closest("label")?.append(input.checked ? ": yes" : ": no");
     place.remove();
   } else place.replaceWith(input.value ? `“${input.value}”` : "anything");

@@ -1,12 +1,11 @@
 /** Keys, units and how to read the plots, in one place. */
 import { useEffect, useRef } from "preact/hooks";
-import { VIEWS } from "../../contract/views";
 import { helpShown } from "../state/state";
 import { About } from "./about";
 
 const KEYS: [string, string][] = [
   ["Ctrl+O", "open a file; or drop one on the window"],
-  [`Ctrl+1 … Ctrl+${Math.min(9, VIEWS.length)}`, "the views, in the order of the side bar"],
+  ["Ctrl+1 … Ctrl+9", "the first nine views, in the order of the side bar"],
   ["Ctrl+E", "export all views as one HTML file"],
   ["Tab, Shift+Tab, Enter, Space", "every control; “Table” at a plot gives its points as rows with a button each"],
   ["Ctrl++, Ctrl+-, Ctrl+0", "larger, smaller, as it was"],

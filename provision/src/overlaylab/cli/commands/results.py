@@ -125,25 +125,41 @@ def export_command(format_: str, out: str, run: str | None) -> None:
 @command.command("report")
 @click.option("--run", envvar="RUN", help="Which run (default: the newest).")
 @click.option("--group", envvar="GROUP", help="All runs of several tiers (PROFILES=): an id, or newest.")
+@click.option(
+    "--drill", envvar="DRILL", help="Attempts at this drill in place of a run; all: at every drill."
+)
 @click.option("--out", envvar="OUT", required=True, help="File to make; - for standard output.")
-def report_command(run: str | None, group: str | None, out: str) -> None:
-    """Write a run as one HTML file.
+def report_command(run: str | None, group: str | None, drill: str | None, out: str) -> None:
+    """Write a run, or attempts at drills, as one HTML file.
 
     Tables, every repetition as a dot, where the numbers come from. It opens with no network.
     """
-    from overlaylab.report import page  # takes a while to import
+    from overlaylab.report import attempts_page, page  # takes a while to import
 
     if group:
         from overlaylab.results import tiers
     one_of(run, group)
+    if drill and (run or group):
+        raise UserError(
+            "DRILL", "cannot be combined with RUN or GROUP: attempts are of no run",
+            seen=f"DRILL={drill} and {f'RUN={run}' if run else f'GROUP={group}'}", fix="Leave one of the two out",
+        )  # fmt: skip
+    if drill:
+        with opened() as store, new_file(out) as stream:
+            count = attempts_page.write(store, drill, stream)
+        _said_written(out, _counted(count, "attempt"))
+        return
     with opened() as store:
         found = tiers.find_group(store, group) if group else None
         run_ids = [one for _, one in found.run_ids if one] if found else [store.find_run(run or None)]
         with new_file(out) as stream:
             page.write(store, run_ids, stream, found)
+    _said_written(out, _counted(len(run_ids), "run"))
+
+
+def _said_written(out: str, what: str) -> None:
     if out != "-":
-        size = checks.value(paths.typed(out).stat().st_size, "bytes")
-        click.echo(f"{out}: {_counted(len(run_ids), 'run')}, {size}", err=True)
+        click.echo(f"{out}: {what}, {checks.value(paths.typed(out).stat().st_size, 'bytes')}", err=True)
 
 
 @command.command("import")

@@ -1,11 +1,11 @@
 /** Every run of the file: what was measured, where, how far it is; and what the chosen one says. */
 import type { RunRow } from "../../../contract/run";
 import { tierWords, variantsOf, variantWords } from "../../lib/runs";
+import { useNow } from "../../state/now";
 import { useQuery } from "../../state/query";
 import { chooseRun, currentRun, filterOf, keepFilter } from "../../state/state";
 import { Rows } from "../../ui/asked";
 import { RunDetails } from "./details";
-import { useNow } from "./now";
 import { groupOf, mayBeKilled } from "./run-state";
 import { RunsTable } from "./runs-table";
 

@@ -1,15 +1,14 @@
 /** The time of day, for what is running: it advances only while somebody looks at a thing that runs. */
 import { useEffect, useState } from "preact/hooks";
 
-const STEP_MS = 5_000;
-
-/** s since 1970. */
-export function useNow(ticking: boolean): number {
+/** s since 1970; it advances by steps of so many milliseconds. */
+export function useNow(ticking: boolean, step = 5_000): number {
   const [now, set] = useState(() => Date.now() / 1000);
   useEffect(() => {
     if (!ticking) return;
-    const timer = setInterval(() => set(Date.now() / 1000), STEP_MS);
+    set(Date.now() / 1000);
+    const timer = setInterval(() => set(Date.now() / 1000), step);
     return () => clearInterval(timer);
-  }, [ticking]);
+  }, [ticking, step]);
   return now;
 }
