@@ -1,0 +1,3 @@
+#!/bin/sh
+[ "$ROLE" = client ] || exit 0
+nft delete table netdev filter

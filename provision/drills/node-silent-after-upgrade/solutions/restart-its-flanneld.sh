@@ -1,0 +1,3 @@
+#!/bin/sh
+[ "$ROLE" = server ] || exit 0
+systemctl restart overlaylab-flannel

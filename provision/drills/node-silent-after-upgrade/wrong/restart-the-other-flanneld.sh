@@ -1,0 +1,3 @@
+#!/bin/sh
+[ "$ROLE" = client ] || exit 0
+systemctl restart overlaylab-flannel

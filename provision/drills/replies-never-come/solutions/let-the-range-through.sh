@@ -1,0 +1,4 @@
+#!/bin/sh
+[ "$ROLE" = server ] || exit 0
+nft insert rule ip guest in ip daddr "${ENDPOINT%.*.*}.0.0/16" accept
+nft insert rule ip guest out ip saddr "${ENDPOINT%.*.*}.0.0/16" accept

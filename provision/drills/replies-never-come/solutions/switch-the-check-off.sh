@@ -1,0 +1,3 @@
+#!/bin/sh
+[ "$ROLE" = server ] || exit 0
+nft delete table ip guest

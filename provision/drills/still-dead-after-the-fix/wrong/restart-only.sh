@@ -1,0 +1,2 @@
+#!/bin/sh
+systemctl restart overlaylab-flannel

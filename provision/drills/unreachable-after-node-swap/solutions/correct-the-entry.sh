@@ -1,0 +1,8 @@
+#!/bin/sh
+[ "$ROLE" = client ] || exit 0
+for namespace in /run/overlaylab/docker/exec/netns/1-*; do
+    entry=$(nsenter --net="$namespace" ip neigh show to "$PEER_ENDPOINT" dev vxlan0 2>/dev/null) || continue
+    case $entry in *lladdr*) ;; *) continue ;; esac
+    mac=${entry#*lladdr }
+    nsenter --net="$namespace" bridge fdb replace "${mac%% *}" dev vxlan0 dst "$PEER_ADDRESS"
+done
