@@ -12,7 +12,7 @@ kind: GlobalNetworkPolicy
 metadata: {name: rule-book}
 spec:
   order: 100
-  selector: has(overlaylab)
+  selector: all()
   types: [Ingress]
   ingress:
   - {action: Allow, protocol: ICMP}
@@ -24,7 +24,7 @@ kind: GlobalNetworkPolicy
 metadata: {name: no-guests}
 spec:
   order: 10
-  selector: has(overlaylab)
+  selector: all()
   types: [Ingress]
   ingress:
   - {action: Deny, source: {nets: [172.16.0.0/12]}}

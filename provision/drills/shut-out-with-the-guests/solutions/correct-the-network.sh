@@ -11,7 +11,7 @@ kind: GlobalNetworkPolicy
 metadata: {name: no-guests}
 spec:
   order: 10
-  selector: has(overlaylab)
+  selector: all()
   types: [Ingress]
   ingress:
   - {action: Deny, source: {nets: [172.20.0.0/16]}}

@@ -11,7 +11,7 @@ kind: GlobalNetworkPolicy
 metadata: {name: endpoints-first}
 spec:
   order: 1
-  selector: has(overlaylab)
+  selector: all()
   types: [Ingress]
   ingress:
   - {action: Allow, source: {nets: [172.16.0.0/16]}}

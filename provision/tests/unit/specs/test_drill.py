@@ -142,7 +142,10 @@ def test_scripts_are_posix_sh(name: str) -> None:
 
 @each_drill
 def test_an_injection_says_nothing_to_who_reads_it_on_a_node(name: str) -> None:
-    assert re.findall(r"(?i)drill|overlaylab|--comment|inject|sabotage", drill.load(name).inject) == []
+    # The overlays' own units and folders are named so on every node.
+    own = r"\boverlaylab-[a-z-]+|/(run|usr/local/lib)/overlaylab/"
+    said = re.sub(own, "", drill.load(name).inject)
+    assert re.findall(r"(?i)drill|overlaylab|--comment|inject|sabotage", said) == []
 
 
 @each_drill
