@@ -1,0 +1,3 @@
+#!/bin/sh
+set -eu
+ip -n endpoint neighbour flush all

@@ -1,0 +1,19 @@
+#!/bin/sh
+set -eu
+[ "$ROLE" = client ] || exit 0
+set -a
+# shellcheck source=/dev/null
+. /run/overlaylab/overlay/calico.env
+set +a
+timeout 60 /usr/local/lib/overlaylab/calico/calicoctl apply -f - <<END
+apiVersion: projectcalico.org/v3
+kind: GlobalNetworkPolicy
+metadata: {name: no-guests}
+spec:
+  order: 10
+  selector: all()
+  types: [Ingress]
+  ingress:
+  - {action: Deny, source: {nets: [172.16.0.0/12], notNets: [172.16.0.0/16]}}
+END
+sleep 5

@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+systemctl restart overlaylab-calico-felix.service
+sleep 10

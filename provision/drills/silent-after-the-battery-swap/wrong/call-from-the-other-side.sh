@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+[ "$ROLE" = server ] || exit 0
+ip netns exec endpoint ping -n -q -c 5 "$PEER_ENDPOINT"

@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+systemctl restart overlaylab-weave.service
+sleep 10

@@ -1,0 +1,4 @@
+#!/bin/sh
+set -eu
+[ "$ROLE" = client ] || exit 0
+systemctl restart overlaylab-flannel.service
