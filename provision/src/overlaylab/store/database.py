@@ -242,7 +242,7 @@ def migrate(db: sqlite3.Connection, path: Path, version: int, known: list[Migrat
     """Apply what is missing, each in one transaction; a file that holds something is copied first."""
     if version == len(known):
         return
-    if version > 0:
+    if version > 0 and _holds_something(db):
         backup(db, path, version)
     for migration in known[version:]:
         with transaction(db, path):
@@ -255,6 +255,16 @@ def migrate(db: sqlite3.Connection, path: Path, version: int, known: list[Migrat
                 (migration.version, migration.sha256, now()),
             )
             db.execute(f"PRAGMA user_version = {migration.version}")
+
+
+def _holds_something(db: sqlite3.Connection) -> bool:
+    """Not where whoever made the file was killed before it had its schema."""
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    return any(
+        db.execute(f"SELECT EXISTS (SELECT 1 FROM {name})").fetchone()[0]
+        for name in ("_run", "_attempt")
+        if name in tables
+    )
 
 
 def statements(sql: str) -> Iterator[str]:

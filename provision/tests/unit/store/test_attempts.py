@@ -170,4 +170,3 @@ def test_a_database_of_before_drills_is_migrated(tmp_path: Path) -> None:
     with Store.open(path) as store:
         attempt_id = lab_attempts.repaired(store)
         assert attempts.attempt(store, attempt_id).score == 90
-    assert (tmp_path / "lab.sqlite.v8-1.bak").exists()

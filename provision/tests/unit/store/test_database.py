@@ -204,6 +204,15 @@ def test_an_older_file_is_copied_then_migrated(tmp_path):
     ]
 
 
+def test_a_file_whose_making_was_cut_off_is_completed_without_a_copy(tmp_path):
+    path = tmp_path / "lab.sqlite"
+    database.open_database(path, create=True, migrations_folder=first_migrations(tmp_path, 4)).close()
+    db = database.open_database(path, create=True)
+    assert version(db) == NEWEST
+    db.close()
+    assert [p.name for p in tmp_path.iterdir() if p.is_file()] == ["lab.sqlite"]
+
+
 def test_an_older_files_checks_have_no_interval_and_its_runs_no_version(tmp_path, monkeypatch):
     path = tmp_path / "lab.sqlite"
     old = database.open_database(path, create=True, migrations_folder=first_migrations(tmp_path, 2))
