@@ -66,6 +66,9 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         with contextlib.suppress(UserError, NodeError):
             await stage.put_back(provider, on_it, say)
         raise
+    # Of one whose cache folder was removed nothing else knows.
+    while left := attempts.open_attempt(store, provider.cluster):
+        attempts.end_attempt(store, left.attempt_id, attempts.ABANDONED, 0.0, {})
     attempt_id = attempts.begin_attempt(store, _record(asked, provider))
     ticket = time.monotonic()
     hand = AtHand(
@@ -273,11 +276,12 @@ async def solve(hand: AtHand, store: Store, cause: str | None, say: Say) -> Solv
         "changes": changes,
         "findings": [dataclasses.asdict(one) for one in findings],
     }
-    attempts.add_event(store, hand.attempt_id, "solved-step", hand.since, detail)
     text = debrief.filled(drill.debrief, hand.baseline, hand.broken)
     attempts.end_attempt(
         store, hand.attempt_id, attempts.GIVEN_UP, hand.since, end_detail(drill, text), cause=cause
     )
+    # It names the solution: not in the database before the attempt has ended.
+    attempts.add_event(store, hand.attempt_id, "solved-step", hand.since, detail)
     await _end(hand)
     return Solved(drill, changes, findings, text, problem)
 
