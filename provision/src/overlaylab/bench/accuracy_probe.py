@@ -15,7 +15,7 @@ from overlaylab.core.model import JSON
 from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, read_state, state_script
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools import iperf3
 from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
@@ -38,7 +38,7 @@ class Probe:
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
-        self.tool = benchmarks.load("iperf3")
+        self.tool = tools.load("iperf3")
 
     async def start(self, names: Iterable[str], count: int = 1) -> None:
         """Servers on the nodes, `count` on each, as one serves one transfer at a time; earlier ones are stopped."""

@@ -26,7 +26,7 @@ from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.suite import Suite
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
 SUITE = "policy"
@@ -141,8 +141,8 @@ class Policy(Hooks):
         nodes, planned = self.provider.nodes, self.store.pending_trials(self.run_id)[0][1]
         client, server = nodes[planned.client_node], nodes[planned.server_node]
         target = (await proof.endpoints([server]))[server.name]
-        tool = benchmarks.load(TOOL)
-        parameters = benchmarks.resolve(tool, {"count": 1})
+        tool = tools.load(TOOL)
+        parameters = tools.resolve(tool, {"count": 1})
         serving = tool.server(parameters)
         assert serving is not None
         await servers.start(server, {TOOL: serving})

@@ -1,4 +1,4 @@
-"""Servers of the benchmark tools on a node, inside an endpoint's namespace, as transient systemd units.
+"""Servers of the tools on a node, inside an endpoint's namespace, as transient systemd units.
 
 A unit outlives a broken SSH connection and ends by itself when the runner was killed.
 """
@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import PlannedTrial
 from overlaylab.nodes.ssh import Node, Nodes
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools.base import Server
 
 PREFIX = "overlaylab-server-"
@@ -91,7 +91,7 @@ async def own_network(nodes: Nodes) -> AsyncIterator[str]:
 
 def lifetime(trials: Iterable[PlannedTrial]) -> int:
     """Seconds that servers are given which are started for all of these trials."""
-    longest = (benchmarks.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
+    longest = (tools.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
     return min(LIFETIME + math.ceil(sum(longest)), DAY)
 
 
@@ -104,7 +104,7 @@ def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
     """{name: server} for the trials: one for each tool, port and transport, however many trials it serves."""
     found: dict[str, Server] = {}
     for trial in trials:
-        server = benchmarks.load(trial.tool).server(trial.parameters)
+        server = tools.load(trial.tool).server(trial.parameters)
         if server is None:
             continue
         name = f"{trial.tool}-{server.port}-{server.transport}"

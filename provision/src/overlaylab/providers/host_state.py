@@ -22,13 +22,13 @@ from overlaylab.providers import Entered, Say, requirements
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 TIMER = "overlaylab-deadman"
 # Seconds without a word from the runner after which a host cleans itself up.
 PATIENCE = 600
 RENEW_EVERY = 120
-# Commands that every host needs, besides the benchmarks' tools.
+# Commands that every host needs, besides the measuring tools.
 TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
@@ -114,7 +114,7 @@ class HostState:
 
     async def _check_tools(self, variants: Sequence[Variant]) -> None:
         """Refuse hosts that lack a command that measuring or an overlay needs."""
-        wanted = {*TOOLS, *(benchmarks.load(name).version_argv()[0] for name in benchmarks.tools())}
+        wanted = {*TOOLS, *(tools.load(name).version_argv()[0] for name in tools.names())}
         for variant in variants:
             overlay = overlays.load(variant.overlay)
             wanted |= {*overlay.needs.commands, *overlay.modes[variant.key].commands}

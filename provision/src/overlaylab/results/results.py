@@ -23,7 +23,7 @@ from overlaylab.run.plan import REMOTE
 from overlaylab.shaping.theory import ratio_theory
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store, StoredRun
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 STEP_TOLERANCE = 1.05
 """A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
@@ -124,7 +124,7 @@ def _table(
     tails: Mapping[tuple[str, str, Place, Variant], Tail],
 ) -> Table:
     cells = values.cells
-    protocol = benchmarks.protocol(values.benchmark, values.parameters)
+    protocol = tools.protocol(values.benchmark, values.parameters)
     host = next((cells[v] for v in run.record.variants if v.is_baseline and v in cells), None)
     has_host = any(variant.is_baseline for variant in run.record.variants)
     compared = values.unit in COMPARED_UNITS
@@ -180,9 +180,9 @@ def _tool(name: str, version: str | None, metric: str) -> str:
     """
     known = version is not None and version.lower().startswith(name.rstrip("0123456789"))
     words = " ".join(([] if known else [name]) + ([version] if version else []))
-    if name not in benchmarks.tools() or not is_latency(metric):
+    if name not in tools.names() or not is_latency(metric):
         return words
-    tool = benchmarks.load(name)
+    tool = tools.load(name)
     loop = ", closed loop" if tool.closed_loop else ""
     return f"{words}{loop}, {tool.latency_is} of each trial"
 

@@ -34,7 +34,7 @@ from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.shaping.node_state import idle_share, read_state, state_script
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools.base import Server
 from overlaylab.tools.iperf3 import PORT
 from overlaylab.tools.parsers import ParseError
@@ -156,7 +156,7 @@ class Shaper:
 
     async def rtts(self, client: str, server: str, count: int, interval: float) -> list[float]:
         """RTTs in s of `count` pings over the underlay, `interval` s apart."""
-        ping = benchmarks.load("ping")
+        ping = tools.load("ping")
         parameters = {"count": count, "interval": interval, "payload": 56}
         argv = ping.client_argv(self._address(server), parameters)
         done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
@@ -299,7 +299,7 @@ class Shaper:
         return checks
 
     def _iperf3(self) -> dict[str, Server]:
-        server = benchmarks.load("iperf3").server(GOODPUT)
+        server = tools.load("iperf3").server(GOODPUT)
         assert server is not None
         return {"iperf3": server}
 
@@ -345,7 +345,7 @@ class Shaper:
 
     async def _transfer(self, client: str, server: str, parameters: JSON) -> tuple[float, float]:
         """TCP goodput in bit/s, and the share of its CPU that the busier node had left meanwhile."""
-        tool = benchmarks.load("iperf3")
+        tool = tools.load("iperf3")
         script = state_script(self.told(client).interface)
         states = [read_state(d.stdout) for d in (await self.nodes.sh(script)).values()]
         argv = shlex.join(tool.client_argv(self._address(server), parameters))

@@ -32,7 +32,7 @@ LARGEST = 65507
 class Iperf:
     """A server takes one protocol; after UDP it sends its report to the client, which prints it."""
 
-    tool = "iperf"
+    name = "iperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = None
@@ -120,4 +120,4 @@ def _udp(parameters: JSON) -> tuple[str, ...]:
     return ("--udp",) if parameters["protocol"] == "udp" else ()
 
 
-benchmark = Iperf()
+TOOL = Iperf()

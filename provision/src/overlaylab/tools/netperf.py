@@ -16,7 +16,7 @@ SLOW_PATH = 1e6
 class Netperf:
     """A number of transactions, not a time: a time may pass without any, and is then reported as a rate of zero."""
 
-    tool = "netperf"
+    name = "netperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
@@ -94,4 +94,4 @@ def _sizes(parameters: JSON) -> tuple[int, int]:
     return parameters["request"], parameters.get("response", parameters["request"])
 
 
-benchmark = Netperf()
+TOOL = Netperf()

@@ -1,4 +1,4 @@
-"""Servers of the benchmark tools: the script that starts them, and its words when it cannot."""
+"""Servers of the tools: the script that starts them, and its words when it cannot."""
 
 import asyncio
 import math

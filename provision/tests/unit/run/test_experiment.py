@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from lab_builders import inventory
 
-from overlaylab import tools as benchmarks
 from overlaylab.cli import main
 from overlaylab.cli.commands import measure
 from overlaylab.core import progress
@@ -21,6 +20,7 @@ from overlaylab.run.options import Options
 from overlaylab.specs import overlays
 from overlaylab.specs.inventory import Inventory, write_inventory
 from overlaylab.specs.profile import load_profile
+from overlaylab.tools import base
 
 ROUTES: list[dict] = [
     {"dst": "default", "gateway": "10.0.2.2", "dev": "eth0"},
@@ -372,7 +372,7 @@ def test_every_tool_of_a_plan_says_how_long_it_takes() -> None:
     trials = experiment.plan(asked, experiment.planning_inventory(asked))
     tools = {t.tool for t in trials}
     assert tools == {"qperf"}
-    assert sum(benchmarks.base.load(t.tool).duration(t.parameters) for t in trials) == 3 * 4 * (4 + 4)
+    assert sum(base.load(t.tool).duration(t.parameters) for t in trials) == 3 * 4 * (4 + 4)
 
 
 def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) -> None:
