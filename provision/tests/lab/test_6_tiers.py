@@ -110,7 +110,7 @@ def test_a_reboot_keeps_the_profile(nodes) -> None:
                 node.drop()
                 await asyncio.sleep(1)
         assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.8)
-        script = scripts.apply_script(tier.told("node1"))
+        script = scripts.apply_script(tier.shaping_of("node1"))
         assert (await node.sh(script)).stdout == "unchanged\n"
 
     nodes.do(work)
@@ -148,7 +148,7 @@ def test_three_zones() -> None:
     delays = {
         frozenset((spec.name, peer.node)): peer.delay
         for spec in provider.inventory.nodes
-        for peer in tier.told(spec.name).peers
+        for peer in tier.shaping_of(spec.name).peers
     }
     for check in idle:
         one_way = delays[frozenset((check.client_node, check.server_node))]

@@ -77,7 +77,7 @@ def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
     }
     for name, node in nodes.items():
         node.answers |= answers
-        node.answers.setdefault(READBACK, lambda _, name=name: readback(found.told(name)))
+        node.answers.setdefault(READBACK, lambda _, name=name: readback(found.shaping_of(name)))
     return found
 
 

@@ -23,7 +23,7 @@ _NEARLY = 16 * 2**20
 FIX = "Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk (outside your home)"
 
 
-def told(text: str) -> bool:
+def is_reported(text: str) -> bool:
     """Whether a program's output says that a disk is full."""
     return any(words in text for words in _WORDS)
 

@@ -64,7 +64,7 @@ def make(out: Path, request: Request) -> str:
     with lock.held(home):
         try:
             with _workspace(home, out) as work:
-                sources = list(bundle_parts.wanted(work, system, architecture, contents, overlays))
+                sources = list(bundle_parts.sources(work, system, architecture, contents, overlays))
                 with step("bundle-digests", "bundle: digests of all files", 10):
                     parts = tuple(measured(source) for source in sources)
                 manifest = Manifest(

@@ -282,7 +282,7 @@ def _home() -> Path:
     return folder
 
 
-def wanted(
+def sources(
     work: Path, system: System, architecture: str, contents: tuple[str, ...], names: tuple[str, ...]
 ) -> Iterator[Source]:
     """Every part of a bundle with these contents, made one after the other; `work`: for what is not kept."""

@@ -286,7 +286,7 @@ def _check_headers(recipe: Recipe) -> None:
 
 
 def _build_error(recipe: Recipe, output: str, work: Path) -> UserError:
-    if disk_full.told(output):
+    if disk_full.is_reported(output):
         shutil.rmtree(work, ignore_errors=True)
         return disk_full.error(f"daemons of {recipe.name}", "No space left on device")
     log = work / "build.log"

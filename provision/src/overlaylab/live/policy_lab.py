@@ -133,7 +133,7 @@ class Policy(Hooks):
         # In force now; None where that is not known.
         self.rules: int | None = 0
         # The node on which the policy was changed last.
-        self.told: Node | None = None
+        self.ruled: Node | None = None
 
     async def show(self, variant: Variant) -> list[tuple[str, Seen]]:
         """Try each of STEPS on real traffic, store what was seen. Raises Disobeyed."""
@@ -147,29 +147,31 @@ class Policy(Hooks):
         assert serving is not None
         await servers.start(server, {TOOL: serving})
         found = []
-        for told, passes in STEPS:
-            said = await self.tell(server, told)
+        for words, passes in STEPS:
+            said = await self.tell(server, words)
             printed = (await client.sh(look_script(target, serving.port), check=False)).stdout
             seen = Seen("connection" in printed, "ping" in printed)
             right = seen.passes if passes else seen.stopped
-            reason = None if right else f"`overlay-policy {told}`: {seen} from {client.name} to {server.name}"
+            reason = (
+                None if right else f"`overlay-policy {words}`: {seen} from {client.name} to {server.name}"
+            )
             self.store.add_evidence(
                 self.run_id, None, variant,
-                Evidence(server.name, "policy", "converge", right, {"policy": told, "passes": passes},
+                Evidence(server.name, "policy", "converge", right, {"policy": words, "passes": passes},
                          {"connects": seen.connects, "pings": seen.pings, "said": said}, reason),
             )  # fmt: skip
-            self.say(f"  {variant} {told}: {seen}")
+            self.say(f"  {variant} {words}: {seen}")
             if not right:
                 raise Disobeyed(
                     f"{variant}: policy", f"does not do what it says: {reason}",
                     fix="See the journal of the overlay's policy daemon on both nodes",
                 )  # fmt: skip
-            found.append((told, seen))
+            found.append((words, seen))
         return found
 
     async def tell(self, node: Node, words: str) -> str:
         """Have the policy changed; returns what the overlay's own script said when it was in place. NodeError."""
-        self.told = node
+        self.ruled = node
         done = await node.sh(shlex.join([COMMAND, *words.split()]), check=False, timeout=120)
         if done.exit_code:
             raise NodeError(f"{node.name}: the policy could not be changed: {done.stderr.strip()[-300:]}")
@@ -178,9 +180,9 @@ class Policy(Hooks):
 
     async def clear(self) -> None:
         """No policy, wherever one was left. NodeError."""
-        if self.told is not None:
-            await self.tell(self.told, "clear")
-            self.told = None
+        if self.ruled is not None:
+            await self.tell(self.ruled, "clear")
+            self.ruled = None
 
     async def entered(self, cell: Sequence[PlannedTrial]) -> None:
         self.rules = None  # a converged state has no policy, but nodes that stay as they were keep theirs

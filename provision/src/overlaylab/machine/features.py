@@ -202,7 +202,7 @@ def look(features: Collection[str]) -> dict[str, Found]:
         own = [] if is_root() else ["--user", "--map-root-user"]
         argv = [*_LIMIT, "unshare", *own, "--net", "--mount", "sh", "-c", script(missing)]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        found |= _told(done, missing)
+        found |= _results(done, missing)
         _remember(found)
     return {feature: found[feature] for feature in dict.fromkeys(features)}
 
@@ -222,12 +222,12 @@ def load(features: Collection[str]) -> tuple[dict[str, Found], tuple[str, ...]]:
     argv = [*_LIMIT, "unshare", "--net", "--mount", "sh", "-c", script(rest)]
     why = f"trying on this machine's kernel what nodes need, which loads its modules: {names}"
     done = run_as_root(argv, why, capture=True, stdin=subprocess.DEVNULL)
-    found |= _told(done, rest)
+    found |= _results(done, rest)
     _remember(found)
     return found, tuple(sorted(read_modules().loaded - before))
 
 
-def _told(done: subprocess.CompletedProcess[str], features: Collection[str]) -> dict[str, Found]:
+def _results(done: subprocess.CompletedProcess[str], features: Collection[str]) -> dict[str, Found]:
     if done.returncode and not done.stdout:
         words = (done.stderr or "").strip().splitlines()
         return {

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from overlaylab.core import paths
 from overlaylab.core.accelerators import ACCELERATORS
-from overlaylab.machine.access import KVM_DEVICE, qemu_user_without_access, wanted_groups
+from overlaylab.machine.access import KVM_DEVICE, needed_groups, qemu_user_without_access
 from overlaylab.machine.bootsector import BOOT_SECTOR, EXIT_STATUS, MARKER
 from overlaylab.machine.packages import find_program
 from overlaylab.machine.services import boot_id
@@ -99,7 +99,7 @@ def _refused_at_once() -> Verdict | None:
             "switch on virtualisation (VT-x, AMD-V) in the firmware, or nested virtualisation where this is a VM",
         )
     except PermissionError:
-        remedy = "type `./task setup` to join the group kvm" if "kvm" in wanted_groups() else _GIVE_TO_GROUP
+        remedy = "type `./task setup` to join the group kvm" if "kvm" in needed_groups() else _GIVE_TO_GROUP
         return Verdict("tcg", f"{KVM_DEVICE} may not be opened by this user", remedy)
     except OSError as error:
         return Verdict("tcg", f"{KVM_DEVICE} does not open: {error.strerror}")

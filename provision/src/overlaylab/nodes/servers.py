@@ -100,7 +100,7 @@ def in_endpoint(argv: Sequence[str], timeout: float) -> str:
     return shlex.join(["timeout", "-k", "2", f"{timeout:g}", "ip", "netns", "exec", ENDPOINT, *argv])
 
 
-def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
+def needed(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
     """{name: server} for the trials: one for each tool, port and transport, however many trials it serves."""
     found: dict[str, Server] = {}
     for trial in trials:

@@ -18,7 +18,7 @@ from overlaylab.report import checks
 from overlaylab.report.verdicts_table import (
     MISSING,
     digits,
-    precision_said,
+    precision_sentence,
     ratio_cell,
     ratios,
     sentences,
@@ -124,7 +124,7 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
             f"({run.trials_done} of {run.trials_planned} trials done).{how}",
             "yellow",
         )
-    elif said := precision_said(whole.tables, whole.rules, whole.blocks_done):
+    elif said := precision_sentence(whole.tables, whole.rules, whole.blocks_done):
         yield Text(said)
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from overlaylab.core.errors import UserError
 from overlaylab.core.metrics import COMPARED_UNITS, COSTS, is_latency
 from overlaylab.core.model import JSON, Variant
-from overlaylab.results.published import mtu_told, published_ratio
+from overlaylab.results.published import mtu_typed, published_ratio
 from overlaylab.results.rows import Ratio, Row, Table, Tail
 from overlaylab.results.tails import tails_of
 from overlaylab.results.values import Cell, Place, Values, values_of
@@ -152,7 +152,7 @@ def _table(
                     variant,
                     values.metric,
                     protocol,
-                    {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
+                    {overlay_mtu, mtu_typed(run.record.arguments.get("arguments"), variant.overlay)},
                 )
                 if compared and remote
                 else (),

@@ -188,7 +188,7 @@ class Runner:
                 ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
                 where = f", {client_node} to {server_node}"
             planned = [trial for _, trial in trials]
-            wanted, seconds = servers.wanted(planned), servers.lifetime(planned)
+            wanted, seconds = servers.needed(planned), servers.lifetime(planned)
             starting = servers.start(server, wanted, ends.server_namespace, seconds)
             point = await proof.first_point(ends, starting)
             where = "" if len(between) == 1 else where

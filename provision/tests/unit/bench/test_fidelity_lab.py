@@ -201,11 +201,11 @@ def test_latency_is_not_the_tiers_where_its_rtt_was_not(store, known) -> None:
     )
 
 
-# -- what is wanted ---------------------------------------------------------------------------------
+# -- what is needed ---------------------------------------------------------------------------------
 
 
 def test_runs_are_derived_from_the_published_rows(store, known) -> None:
-    found = fidelity_lab.wanted(fidelity_lab.published_pairs(store), known)
+    found = fidelity_lab.runs_needed(fidelity_lab.published_pairs(store), known)
     assert [(one.profile, one.overlay, one.modes, one.arguments) for one in found] == [
         ("aws-t2.small", "docker-overlay", "vxlan", None),
         ("aws-m4.xlarge", "docker-overlay", "vxlan", None),

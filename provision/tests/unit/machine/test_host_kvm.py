@@ -239,7 +239,7 @@ def test_a_closed_device_names_the_fix_that_holds(monkeypatch, groups, fix):
     monkeypatch.setattr("os.open", refuse)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(kvm, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(kvm, "wanted_groups", lambda: groups)
+    monkeypatch.setattr(kvm, "needed_groups", lambda: groups)
     assert kvm.verdict() == Verdict("tcg", "/dev/kvm may not be opened by this user", fix)
 
 

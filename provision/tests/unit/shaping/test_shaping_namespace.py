@@ -244,7 +244,7 @@ async def test_a_shaper_puts_in_force_and_reads_back_in_one_script(node: Namespa
     shaper = shaper_on(node, "azure-a1")
     assert await shaper.apply_and_read_back() == {"node1": [], "node2": []}
     # Both nodes are this one here, and the second had the last word.
-    assert node.sh(shaping_scripts.apply_script(shaper.told("node2"))) == "unchanged\n"
+    assert node.sh(shaping_scripts.apply_script(shaper.shaping_of("node2"))) == "unchanged\n"
     await shaper.clear()
     assert node.sh("ls -A /run/overlaylab") == ""
 

@@ -1,4 +1,4 @@
-"""Transfers that the accuracy of a profile is judged by: sent by one node, counted at the other."""
+"""Transfers that a profile is judged by: sent by one node, counted at the other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.profiles_judge import Cap, Second, Udp
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import JSON
 from overlaylab.nodes import servers
