@@ -23,6 +23,7 @@ from overlaylab.specs.profile import load_profile, varied
 TWO_RATES = varied(
     load_profile("aws-t2.small"), "small", rate=40e6, sustained=4e6, bucket=4e5, within_zone=None, quota=0.8
 )
+# Python that sends more than the sustained rate, until it is stopped.
 FLOOD = """
 import socket, time
 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -31,7 +32,6 @@ while time.monotonic() < end:
     for _ in range(20): flood.sendto(bytes(1400), ("192.168.77.12", 9))
     time.sleep(0.001)
 """
-"""Python that sends more than the sustained rate, until it is stopped."""
 
 
 def states(nodes) -> dict:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+# POSIX sh for root on a node: prints one JSON document. Loads nothing and changes nothing.
 COLLECT = r"""
 # A JSON array of the lines that a command prints.
 lines() {
@@ -59,14 +60,13 @@ printf ',"xfrm_state":'; whenever xfrm_user lines ip -o xfrm state list nokeys
 printf ',"netns":'; lines ip netns list
 printf '}\n'
 """
-"""POSIX sh for root on a node: prints one JSON document. Loads nothing and changes nothing."""
 
 # Loaded when the first IPsec state asks for random numbers. The kernel keeps the generator that it made then, and
 # with it these modules, until it is shut down (crypto/rng.c): no reset could unload them, and they are no network.
 _KEPT_MODULES = frozenset({"drbg", "jitterentropy_rng", "sha512_generic", "sha3_generic"})
 
+# {section: {what it is about: its value}}.
 State = dict[str, dict[str, Any]]
-"""{section: {what it is about: its value}}."""
 
 _DROPPED_ANYWHERE = frozenset(
     {

@@ -25,15 +25,15 @@ from overlaylab.tools import iperf3
 from overlaylab.tools.parsers import ParseError
 
 UDP_SECONDS = 20
+# Of the rate that was found: what is lost at half of it is lost for another reason than the cap.
 UDP_SHARE = 0.5
-"""Of the rate that was found: what is lost at half of it is lost for another reason than the cap."""
+# Bytes that iperf3 writes and its receiver counts at once: 5 % of what 5 Mbit/s carry in a second, and few
+# enough system calls for 10 Gbit/s.
 BLOCK = 32768
-"""Bytes that iperf3 writes and its receiver counts at once: 5 % of what 5 Mbit/s carry in a second, and few
-enough system calls for 10 Gbit/s."""
+# Bytes of IPv4 and ICMP or UDP headers, which all are the same (RFC 791, 792, 768).
 HEADERS = 28
-"""Bytes of IPv4 and ICMP or UDP headers, which all are the same (RFC 791, 792, 768)."""
+# What a profile can say.
 LEAST_MTU, MOST_MTU = 576, 9001
-"""What a profile can say."""
 TOOLS = ("iperf3", "ping", "ip", "tc", "timeout", "systemd-run", "nproc", "awk")
 
 # The server's scripts run in the endpoint; here that is the node's own network, as the role overlay_host has it.

@@ -24,8 +24,8 @@ from overlaylab.specs.profile import Profile, load_profile
 from overlaylab.stats.inference import MEDIAN_TAKES, Interval
 from overlaylab.store.store import Store
 
+# (cloud, instance), as in the published rows.
 Tier = tuple[str, str | None]
-"""(cloud, instance), as in the published rows."""
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from overlaylab.tools import iperf3
 from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
 
+# Bytes that TCP's receiver counts at once.
 BLOCK = 8192
-"""Bytes that TCP's receiver counts at once."""
+# Bytes that a UDP socket has in the kernel at most (net.core.wmem_default).
 SOCKET_BUFFER = 212_992
-"""Bytes that a UDP socket has in the kernel at most (net.core.wmem_default)."""
+# Memory that a datagram takes there over its frame's bytes, at most.
 PACKING = 2.5
-"""Memory that a datagram takes there over its frame's bytes, at most."""
 
 
 def streams_for(cap: Cap) -> int:

@@ -38,27 +38,27 @@ from overlaylab.specs.profile import varied
 from overlaylab.store.store import Store
 
 SUITE = "bench:profiles"
+# How often a check is tried: other work on the machine makes one fail that the profile itself would pass.
 ATTEMPTS = 3
-"""How often a check is tried: other work on the machine makes one fail that the profile itself would pass."""
 UDP_SECONDS = 10
 SHARES = (0.95, 1.2)
+# Bytes of payload of a small datagram.
 SMALL = 64
-"""Bytes of payload of a small datagram."""
 PACKETS_SECONDS = 3
+# bit/s, more than any sender offers.
 ENDLESS = 1e11
-"""bit/s, more than any sender offers."""
 TCP_SECONDS, TCP_OMIT = 4, 1
 BUCKET_SECONDS = 25
+# Seconds at the rate that a pause is to give back.
 BURST_AGAIN = 4.0
-"""Seconds at the rate that a pause is to give back."""
 LONGEST_PAUSE = 30.0
 REFILL_SECONDS = 14
 INTERVAL = 0.25
 LEAST_DATAGRAMS = 20_000
 JITTER_PINGS = 2000
 TOGETHER_SECONDS = 8
+# Seconds of a transfer in which all others run too, though they did not start at the same moment.
 MIDDLE = (2.0, 6.0)
-"""Seconds of a transfer in which all others run too, though they did not start at the same moment."""
 
 
 def digest() -> str:
@@ -89,8 +89,8 @@ class ProfileBench:
         self.store, self.lab, self.say, self.make_probe = store, lab, say, probe
         self.runs: list[tuple[Step, str]] = []
         self.trouble: list[str] = []
+        # By tier: goodput, bit/s, that the slower direction showed.
         self._carried: dict[str, float] = {}
-        """By tier: goodput, bit/s, that the slower direction showed."""
 
     async def run(self, steps: Sequence[Step]) -> None:
         """Every step; one that fails stops no other. What was measured is stored whatever ends the rest."""

@@ -17,8 +17,8 @@ _WORDS = (
     "disk quota exceeded",
 )
 
+# Bytes: with less, a program that failed most likely failed for it, as what it had begun is still there.
 _NEARLY = 16 * 2**20
-"""Bytes: with less, a program that failed most likely failed for it, as what it had begun is still there."""
 
 FIX = "Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk (outside your home)"
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from overlaylab.core.errors import UserError
 
+# The checkout.
 ROOT = Path(__file__).resolve().parents[4]
-"""The checkout."""
 
 PROVISION = ROOT / "provision"
 CLUSTERS = ROOT / "vagrant" / "clusters"
 PROFILES = ROOT / "profiles"
 SUITES = PROVISION / "suites"
 ROLES = PROVISION / "roles"
+# Bytes of a file's name on Linux's file systems (NAME_MAX).
 LONGEST = 255
-"""Bytes of a file's name on Linux's file systems (NAME_MAX)."""
 DB = ROOT / "db"
 VIEWER = ROOT / "viewer"
 

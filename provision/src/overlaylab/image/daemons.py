@@ -31,8 +31,8 @@ from overlaylab.machine import bundle_source
 
 RECIPES = paths.PROVISION / "daemons"
 SCHEMA = RECIPES / "recipe.schema.json"
+# Counts up when the layout of a finished build changes.
 _FORMAT = "1"
-"""Counts up when the layout of a finished build changes."""
 
 
 @dataclass(frozen=True)

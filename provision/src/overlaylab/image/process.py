@@ -15,14 +15,14 @@ from types import FrameType
 from overlaylab.core import disk_full
 from overlaylab.core.errors import UserError
 
+# Seconds that Packer has to stop its VM and clean up.
 GRACE = 20
-"""Seconds that Packer has to stop its VM and clean up."""
 
+# How much of a log an error shows.
 LOG_LINES = 3
-"""How much of a log an error shows."""
 
+# What apt, mmdebstrap, Packer and the image's own test write before what went wrong.
 MARKS = ("E: ", "image test failed:", "errored after", "Error: ", "error:", "mkfs.ext4: ", "grub-mkimage: ")
-"""What apt, mmdebstrap, Packer and the image's own test write before what went wrong."""
 
 
 def run(

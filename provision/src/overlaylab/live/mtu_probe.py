@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from overlaylab.nodes.ssh import Node
 from overlaylab.run.evidence import HEADERS
 
+# Every network must carry that much in one piece (RFC 791).
 SMALLEST = 68
-"""Every network must carry that much in one piece (RFC 791)."""
+# The most that an IPv4 packet's length can say.
 LARGEST = 65535
-"""The most that an IPv4 packet's length can say."""
+# Asks the other node itself; `evidence.asking` its endpoint.
 ON_NODE = "ping"
-"""Asks the other node itself; `evidence.asking` its endpoint."""
 
 _CUT = "=====overlaylab====="
 

@@ -26,19 +26,19 @@ from overlaylab.machine.services import boot_id
 
 QEMU = "qemu-system-x86_64"
 
+# 0.5 s under software emulation, less on hardware; over 30 s where instructions are interpreted.
 _SECTOR_SECONDS = 10.0
-"""0.5 s under software emulation, less on hardware; over 30 s where instructions are interpreted."""
 
+# 4 s under software emulation with two other jobs running; about 1 s with KVM.
 _KERNEL_SECONDS = 30.0
-"""4 s under software emulation with two other jobs running; about 1 s with KVM."""
 
 _GIVE_TO_GROUP = (
     f"give the device to the group kvm (sudo chown root:kvm {KVM_DEVICE}; sudo chmod 0660 {KVM_DEVICE}), "
     "then type `./task setup`"
 )
 
+# The panic of a kernel that initialised everything and found no disk: it got as far as it could.
 _KERNEL_DONE = "Unable to mount root fs"
-"""The panic of a kernel that initialised everything and found no disk: it got as far as it could."""
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from overlaylab.tools.base import Server
 
 PREFIX = "overlaylab-server-"
 ENDPOINT = "endpoint"
+# An endpoint that is the node's own network, for as long as something is measured on nodes without an overlay.
 OWN = "overlaylab-own"
-"""An endpoint that is the node's own network, for as long as something is measured on nodes without an overlay."""
+# Seconds after which a forgotten server ends, beyond the time that its trials may take.
 LIFETIME = 3600
-"""Seconds after which a forgotten server ends, beyond the time that its trials may take."""
 DAY = 86400
+# Seconds that the proof around one trial takes, at most.
 AROUND = 60
-"""Seconds that the proof around one trial takes, at most."""
 
 
+# Where systemd keeps the units that systemd-run(1) makes.
 TRANSIENT = "/run/systemd/transient"
-"""Where systemd keeps the units that systemd-run(1) makes."""
 
 
 def _stop() -> str:
@@ -40,8 +40,8 @@ for unit in {TRANSIENT}/{PREFIX}*; do
 done"""
 
 
+# Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has.
 _STATES = {"tcp": "0A", "udp": "07"}
-"""Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has."""
 
 
 def _look(endpoint: str, transports: Iterable[str]) -> str:

@@ -19,8 +19,8 @@ from overlaylab.stats.inference import MEDIAN_TAKES, POWER, blocks_needed, fewes
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
+# Runs that are looked at: older ones are another machine's, in effect.
 NEWEST = 5
-"""Runs that are looked at: older ones are another machine's, in effect."""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 SCALES = checks.UNITS
+# A tool's step is mentioned where it is more than this part of the values.
 WORTH_SAYING = 0.005
-"""A tool's step is mentioned where it is more than this part of the values."""
 
 
 def show(

@@ -17,10 +17,10 @@ from overlaylab.stats.inference import median_ratio
 from overlaylab.store.store import Store
 from overlaylab.tools import base as tools
 
+# What is judged, of TCP.
 METRICS = ("goodput", "latency_one_way")
-"""What is judged, of TCP."""
+# Checks of a profile without which a metric is not the tier's.
 CHECKS = {"goodput": ("goodput",), "latency_one_way": ("rtt-baseline", "rtt-idle")}
-"""Checks of a profile without which a metric is not the tier's."""
 
 Judged = Callable[[Table, Row, Published], Verdict | None]
 

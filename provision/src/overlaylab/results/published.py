@@ -13,8 +13,8 @@ from overlaylab.results import precision
 from overlaylab.specs import overlays
 from overlaylab.store.store import Store
 
+# Published values are rounded: two that are one step apart may differ by a little more.
 ROUNDING = 1.05
-"""Published values are rounded: two that are one step apart may differ by a little more."""
 
 
 @dataclass(frozen=True)

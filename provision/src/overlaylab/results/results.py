@@ -25,11 +25,11 @@ from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store, StoredRun
 from overlaylab.tools import base as tools
 
+# A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one.
 STEP_TOLERANCE = 1.05
-"""A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
 
+# Costs that are stored and exported, and would make a table of their own under each benchmark.
 UNPRINTED = tuple(sorted(name for name in COSTS if not name.startswith("cpu_")))
-"""Costs that are stored and exported, and would make a table of their own under each benchmark."""
 
 HeaderBytes = Callable[[Variant], int | None]
 

@@ -17,14 +17,14 @@ from overlaylab.core.model import JSON, PlannedTrial, Sample
 from overlaylab.run.plan import LOCAL
 from overlaylab.tools import base as tools
 
+# Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5)).
 USER_HZ = 100
-"""Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5))."""
+# Of /proc/stat's columns; `user` has guests' time in it, `steal` is somebody else's.
 BUSY = ("user", "nice", "system", "irq", "softirq")
-"""Of /proc/stat's columns; `user` has guests' time in it, `steal` is somebody else's."""
 GIGABYTE = 1e9
 
+# {node: {"before": its state, "after": its state}}, as `proof.states_around` gives them.
 States = Mapping[str, Mapping[str, Any]]
-"""{node: {"before": its state, "after": its state}}, as `proof.states_around` gives them."""
 
 
 @dataclass(frozen=True)

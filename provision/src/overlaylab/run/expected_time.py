@@ -11,10 +11,10 @@ from overlaylab.run.plan import LOCAL
 from overlaylab.specs.profile import Profile
 from overlaylab.tools import base as tools
 
+# (round trip in s, bit/s) between two emulated nodes and within one: some 5000 transactions of deitcher-2016 each.
 EMULATED, EMULATED_LOCAL = (0.0015, 1e8), (0.0005, 5e8)
-"""(round trip in s, bit/s) between two emulated nodes and within one: some 5000 transactions of deitcher-2016 each."""
+# Between system containers and within one.
 SHARED_KERNEL = (0.00005, 1e10)
-"""Between system containers and within one."""
 OTHERWISE = (0.0003, 1e9)
 
 

@@ -21,15 +21,15 @@ from overlaylab.run.proof import Ends
 from overlaylab.specs.profile import Profile
 from overlaylab.tools import base as tools
 
+# What may be left: a sixteenth of the room there is.
 FEW_BYTES = 256 * 1024
-"""What may be left: a sixteenth of the room there is."""
+# Seconds; what is there longer is somebody else's traffic, or a setting that is not the kernel's own.
 PATIENCE = 45.0
-"""Seconds; what is there longer is somebody else's traffic, or a setting that is not the kernel's own."""
 _PAUSE = 1.0
+# Seconds that Linux keeps the fragments of an incomplete datagram (`ipfrag_time`).
 KEPT = 30.0
-"""Seconds that Linux keeps the fragments of an incomplete datagram (`ipfrag_time`)."""
+# bit/s: more than that is a flood where no profile caps the rate.
 CARRIED = 1e9
-"""bit/s: more than that is a flood where no profile caps the rate."""
 ETHERNET_MTU = 1500
 
 # Each namespace has its own store: the node's for the host network and the underlay, the endpoints' for overlays.

@@ -16,11 +16,11 @@ from overlaylab.shaping.checks import readable
 from overlaylab.shaping.scripts import RECORD, STATE
 from overlaylab.specs.profile import Profile
 
+# POSIX sh for root on a node; `on_node` reads what it prints.
 READ = f"""
 cat {RECORD} 2>/dev/null || echo null
 cat {STATE}/digest 2>/dev/null || :
 """
-"""POSIX sh for root on a node; `on_node` reads what it prints."""
 
 
 _VERDICTS = {"pass": "passed", "not-applicable": "cannot be made here", "fail": "FAILED"}

@@ -42,27 +42,27 @@ from overlaylab.tools.parsers import ParseError
 T = TypeVar("T")
 
 RTT_PINGS = 500
+# Seconds between pings: traffic as dense as what is measured. Where pings are rarer, an emulated CPU falls
+# asleep in between and its waking is taken for the network's (at 0.01 s: 0.6 to 1.1 ms in place of 0.3 to 0.4),
+# the delay comes out too small, and a benchmark then sees less than half of the RTT that was asked for.
 RTT_INTERVAL = 0.002
-"""Seconds between pings: traffic as dense as what is measured. Where pings are rarer, an emulated CPU falls
-asleep in between and its waking is taken for the network's (at 0.01 s: 0.6 to 1.1 ms in place of 0.3 to 0.4),
-the delay comes out too small, and a benchmark then sees less than half of the RTT that was asked for."""
+# Fails where the node's kernel has no netem; the namespace goes with the command.
 TRY_NETEM = "unshare --net tc qdisc add dev lo root netem delay 1ms"
-"""Fails where the node's kernel has no netem; the namespace goes with the command."""
+# How often the delay is measured, and corrected in between.
 ROUNDS = 5
-"""How often the delay is measured, and corrected in between."""
+# Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows.
 LOADED_PING_INTERVAL = 0.2
-"""Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows."""
+# Seconds until the pings begin, and that the transfer beside them takes.
 LOADED_AFTER, LOADED_SECONDS = 1.0, 4
-"""Seconds until the pings begin, and that the transfer beside them takes."""
+# Idle shares of the CPUs of the machine that the nodes run on: a transfer that leaves less than the first on a
+# machine that has more than the second without it has filled the machine, though the nodes call themselves idle:
+# QEMU's own threads work for them beside the emulated CPUs.
 MACHINE_FULL, MACHINE_AT_REST = 0.2, 0.8
-"""Idle shares of the CPUs of the machine that the nodes run on: a transfer that leaves less than the first on a
-machine that has more than the second without it has filled the machine, though the nodes call themselves idle:
-QEMU's own threads work for them beside the emulated CPUs."""
+# How often the whole proof of a profile is tried before it has failed.
 ATTEMPTS = 3
-"""How often the whole proof of a profile is tried before it has failed."""
+# Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
+# of 128 KiB is 4 % of what 5 Mbit/s carry in that time.
 GOODPUT: JSON = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": PORT}
-"""Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
-of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
 
 
 @dataclass

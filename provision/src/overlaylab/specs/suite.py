@@ -14,8 +14,8 @@ from overlaylab.core.model import JSON
 from overlaylab.core.paths import SUITES
 from overlaylab.tools import base
 
+# Where suites are sought, the first folder first.
 FOLDERS = [SUITES]
-"""Where suites are sought, the first folder first."""
 
 
 @dataclass(frozen=True)

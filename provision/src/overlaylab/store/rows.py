@@ -12,6 +12,7 @@ from overlaylab.store import database
 from overlaylab.store.summary import QUANTILES, summarise
 from overlaylab.tools import base as tools
 
+# Fields of RunRecord that are columns of the same name.
 SAME_NAME = (
     "cluster",
     "provider",
@@ -28,9 +29,8 @@ SAME_NAME = (
     "origin",
     "lab_version",
 )
-"""Fields of RunRecord that are columns of the same name."""
+# metric_id of the first metric that a tool declares; migrations give smaller ones.
 OWN_METRICS = 1000
-"""metric_id of the first metric that a tool declares; migrations give smaller ones."""
 
 
 def insert(db: sqlite3.Connection, table: str, **values: object) -> None:

@@ -40,11 +40,11 @@ def server_port(default: int, *transports: str) -> JSON:
     return {**limits, "default": default, "transports": transports}
 
 
+# In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole.
 PATH = "path"
-"""In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole."""
 DATAGRAM = BYTES | {"type": ["number", "string"], "path": True, "pattern": f"^{PATH}$", "maximum": 65507}
+# Bytes of an IPv4 header without options and a UDP header.
 UDP_HEADERS = 28
-"""Bytes of an IPv4 header without options and a UDP header."""
 
 
 @dataclass(frozen=True)

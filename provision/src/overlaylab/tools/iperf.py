@@ -25,8 +25,8 @@ WITH_AN_END = f'trap : TERM; "$@"; code=$?; echo "{iperf.END}"; exit "$code"'
 # streams, so that each trial has one of its own.
 ANEW = 'while :; do "$@"; sleep 0.1; done'
 
+# Bytes in a UDP datagram (RFC 768). A server reads 1470 of each by itself, and counts no more.
 LARGEST = 65507
-"""Bytes in a UDP datagram (RFC 768). A server reads 1470 of each by itself, and counts no more."""
 
 
 class Iperf:

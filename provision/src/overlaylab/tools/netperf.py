@@ -9,8 +9,8 @@ from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, Server, server_port
 from overlaylab.tools.parsers import netperf
 
 TESTS = {"tcp_rr": "TCP_RR", "udp_rr": "UDP_RR", "tcp_crr": "TCP_CRR"}
+# bit/s: what no tier falls below, for the timeout.
 SLOW_PATH = 1e6
-"""bit/s: what no tier falls below, for the timeout."""
 
 
 class Netperf:

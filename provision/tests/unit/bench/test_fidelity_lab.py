@@ -20,8 +20,8 @@ sys.path.insert(0, str(FIXTURES))
 import maker  # noqa: E402
 
 HEADERS = {"fastdp": 50, "sleeve": 62}
+# Ratios of goodput in six blocks.
 SIX = [0.70, 0.71, 0.72, 0.73, 0.74, 0.75]
-"""Ratios of goodput in six blocks."""
 
 
 @pytest.fixture

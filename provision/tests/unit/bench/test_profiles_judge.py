@@ -15,8 +15,8 @@ from overlaylab.stats.samples import proportion
 
 CAP = Cap(rate=100e6, burst=100_000, queue=250_000, mtu=1500)
 FRAME = 1490
+# Datagrams of 1448 bytes that the rate carries.
 PER_SECOND = 100e6 / 8 / FRAME
-"""Datagrams of 1448 bytes that the rate carries."""
 
 
 def udp(share: float, received: float, seconds: float = 10.0) -> Udp:
@@ -102,8 +102,8 @@ def test_all_that_leaves_a_node_shares_its_cap(share, verdict) -> None:
 
 T2 = Cap(rate=972e6, burst=972_000, queue=2_430_000, mtu=9001)
 SUSTAINED = 125e6
+# Bytes that 972 Mbit/s take off at 125 Mbit/s of refill in 10 s.
 BUCKET = 1.05875e9
-"""Bytes that 972 Mbit/s take off at 125 Mbit/s of refill in 10 s."""
 
 
 def transfer(

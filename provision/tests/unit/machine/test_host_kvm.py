@@ -12,12 +12,12 @@ from overlaylab.machine import bootsector, kvm
 from overlaylab.machine.kvm import Verdict
 
 SOURCE = Path(bootsector.__file__).with_suffix(".S")
+# Recorded: QEMU 7.2, -accel kvm -cpu host, on a KVM that interprets its guests.
 QEMU_SAYS = """\
 qemu-system-x86_64: warning: host doesn't support requested feature: CPUID.01H:ECX.pni [bit 0]
 qemu-system-x86_64: error: failed to set MSR 0x10a to 0x69
 qemu-system-x86_64: ../../target/i386/kvm/kvm.c:3183: kvm_buf_set_msrs: Assertion failed.
 """
-"""Recorded: QEMU 7.2, -accel kvm -cpu host, on a KVM that interprets its guests."""
 
 needs_qemu = pytest.mark.skipif(not shutil.which(kvm.QEMU), reason="QEMU is not installed")
 

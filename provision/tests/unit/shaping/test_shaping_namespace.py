@@ -24,8 +24,8 @@ from overlaylab.specs import overlays
 from overlaylab.specs.profile import load_profile
 
 LAB = inventory("a", "a")
+# A baseline above every target, so that no netem is needed: not every kernel that runs tests has it.
 SLOW = {frozenset(("node1", "node2")): 1.0}
-"""A baseline above every target, so that no netem is needed: not every kernel that runs tests has it."""
 
 LOOK = """
 tc -j qdisc show; ip -j -d link; ip netns exec endpoint ip -j -d link

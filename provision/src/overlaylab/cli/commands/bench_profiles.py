@@ -28,8 +28,8 @@ from overlaylab.specs import cluster as clusters
 from overlaylab.specs.profile import Profile, load_profile
 from overlaylab.store.store import Store
 
+# (cluster, provider, limits that nodes have for life): what steps have to share to run on the same nodes.
 NodesOf = tuple[str, str, tuple[float, float]]
-"""(cluster, provider, limits that nodes have for life): what steps have to share to run on the same nodes."""
 
 
 @click.command("profiles")

@@ -18,10 +18,10 @@ from overlaylab.bench import scale
 from overlaylab.core import paths
 from overlaylab.store.store import Store
 
+# (samples, seconds that they may take).
 STORE_LIMIT = (1_000_000, 20.0)
 SUMMARY_LIMIT = (1_000_000, 2.0)
 PAGE_LIMIT = (100_000, 5.0)
-"""(samples, seconds that they may take)."""
 
 per_trial = click.option(
     "--per-trial", envvar="PER_TRIAL", default=1000, show_default=True, type=click.IntRange(1),

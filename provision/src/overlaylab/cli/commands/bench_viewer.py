@@ -20,8 +20,8 @@ from overlaylab.report import comparison
 from overlaylab.store.store import Store
 
 LARGEST = max(scale.SIZES)
+# Limits on the largest; the last is "near zero" in a number: seconds of CPU per second.
 FIRST_PLOT_S, FILTER_S, MEMORY_BYTES, IDLE_CPU = 3.0, 0.3, 450e6, 0.02
-"""Limits on the largest; the last is "near zero" in a number: seconds of CPU per second."""
 
 
 @click.command("viewer")

@@ -86,8 +86,8 @@ provider_option = click.option(
 inventory_option = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
+# s: how long nodes that run are waited for, to say what is in force on them.
 ANSWERS = 10.0
-"""s: how long nodes that run are waited for, to say what is in force on them."""
 
 
 @click.group()
