@@ -12,13 +12,14 @@ import shlex
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Node, Nodes
-from overlaylab.providers import Entered, Say, requirements
+from overlaylab.providers import Entered, How, Say, requirements
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
@@ -57,13 +58,11 @@ class HostState:
     # What systemd-detect-virt(1) says of the hosts decides, once they were asked.
     accelerator = "bare"
 
-    def __init__(
-        self, path: Path, nodes: Nodes, underlay_mtu: int | None, role_arguments: JSON | None
-    ) -> None:
+    def __init__(self, path: Path, nodes: Nodes, **how: Unpack[How]) -> None:
         """path: the hosts' inventory."""
         self.path, self.nodes = path, nodes
-        self.underlay_mtu = underlay_mtu
-        self.role_arguments = role_arguments or {}
+        self.underlay_mtu = how.get("underlay_mtu")
+        self.role_arguments = how.get("role_arguments") or {}
         # What each host is, once they were asked.
         self.facts: dict[str, JSON] = {}
         self._current: Variant | None = None

@@ -264,11 +264,12 @@ async def test_what_was_half_made_is_known_and_made_anew(make, machine, vagrants
 
 
 @pytest.mark.parametrize(
-    "options", [{"vcpus": 1}, {"quota": 0.5}, {"system": "other"}], ids=lambda given: next(iter(given))
+    ("options", "system"), [({"vcpus": 1}, "debian"), ({"quota": 0.5}, "debian"), ({}, "other")]
 )
-async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, monkeypatch) -> None:
+async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, system, monkeypatch) -> None:
     monkeypatch.setattr(node_image, "image_key", lambda system: f"{system}456789abcdef")
     made(make(), machine, *NAMES)
+    monkeypatch.setattr(Lxc, "system", system)
     await make(**options).up()
     assert "remove" in machine.verbs and machine.verbs[-1] == "freeze"
 

@@ -31,6 +31,7 @@ OTHER_THINGS = {
 # What others import of providers/.
 FOR_ALL = {
     "Entered",
+    "How",
     "Machines",
     "Provider",
     "Say",

@@ -18,7 +18,7 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
 from overlaylab.machine import services
-from overlaylab.providers import Provider, registry
+from overlaylab.providers import How, Provider, registry
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
@@ -32,7 +32,7 @@ def provider_of(cluster: str, provider_name: str | None, tier: Profile | None = 
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
     name = provider_name or registry.of_cluster(cluster)
-    limits: registry.How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
+    limits: How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
     return registry.make(name, cluster, say, **limits)
 
 
