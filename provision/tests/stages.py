@@ -6,8 +6,8 @@ import subprocess
 import sys
 import time
 
+# Tasks; what is quick and finds most stands first.
 STAGES = ("test:lint", "test:unit", "test:viewer", "test:lab")
-"""Tasks; what is quick and finds most stands first."""
 
 
 def main() -> int:

@@ -28,8 +28,8 @@ import bare_space
 import bare_walk
 
 CHECKOUT = Path(__file__).resolve().parents[3]
+# What this takes, and the packages that bring it.
 PROGRAMS = {"mmdebstrap": "mmdebstrap debian-archive-keyring", "slirp4netns": "slirp4netns", "git": "git"}
-"""What this takes, and the packages that bring it."""
 
 Run = Callable[[list[str]], None]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import bare_roots
 from bare_space import USER
 
+# The ordinary user's cache folder, below a root.
 OWN = Path("var/tmp") / f"overlaylab-{USER}"
-"""The ordinary user's cache folder, below a root."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ ALL = (
     # The box for containers is added to an image's folder later.
     Shared("images", OWN / "images", "[a-z]*-*", "manifest.json", 3, linked=False),
 )
+# A walk installs it anew, as a newcomer does.
 TOOLCHAIN = Shared("toolchain", OWN / "toolchain", "*", ".complete", 1)
-"""A walk installs it anew, as a newcomer does."""
 
 
 def folder() -> Path:

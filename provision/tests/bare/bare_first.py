@@ -20,18 +20,19 @@ class First:
     free: bool = False
 
 
+# What makes a lab task short: containers, no tier.
 SHORT = "BLOCKS=1 SCALE=0.2 PROFILE=none PROVIDER=lxc"
-"""What makes a lab task short: containers, no tier."""
 
+# The exit code of a command whose last line, one paragraph, says what to type first.
 REFUSED = 2
-"""The exit code of a command whose last line, one paragraph, says what to type first."""
 
+# May install no package and use no sudo.
 FREE = True
-"""May install no package and use no sudo."""
 
+# What stands before a task to give it results.
 _DEMO = "zcat viewer/demo/demo.sqlite.gz >../demo.sqlite && LAB_DB=$HOME/demo.sqlite"
-"""What stands before a task to give it results."""
 
+# (command, the exit code that is right, FREE where it is that).
 COMMANDS: tuple[tuple[str, int] | tuple[str, int, bool], ...] = (
     ("./task", 0, FREE),
     ("./task lab:weave --help", 0, FREE),
@@ -89,7 +90,6 @@ COMMANDS: tuple[tuple[str, int] | tuple[str, int, bool], ...] = (
     ("./task test:viewer -- -t figure", 0),
     ("./task test:bare", 201, FREE),
 )
-"""(command, the exit code that is right, FREE where it is that)."""
 
 
 def rows(lines: Sequence[str]) -> list[First]:

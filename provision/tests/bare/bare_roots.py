@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 SUITE = "bookworm"
+# What a new user's machine has beyond dpkg's essential packages; whatever else is needed, the project installs.
 PACKAGES = ("python3", "sudo", "ca-certificates", "git")
-"""What a new user's machine has beyond dpkg's essential packages; whatever else is needed, the project installs."""
 
 
+# The same with systemd as its first process, as on most machines.
 WITH_SYSTEMD = (*PACKAGES, "systemd-sysv", "dbus", "libpam-systemd")
-"""The same with systemd as its first process, as on most machines."""
 
 
 def state() -> Path:

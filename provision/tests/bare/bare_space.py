@@ -13,8 +13,8 @@ from pathlib import Path
 import bare_groups
 
 HERE = Path(__file__).resolve().parent
+# The ordinary user in a bare root: has sudo, and a login shell without sbin in its PATH, as Debian makes them.
 USER = "newcomer"
-"""The ordinary user in a bare root: has sudo, and a login shell without sbin in its PATH, as Debian makes them."""
 
 # The kernel ends it when this process ends, however that is (prctl(2), PR_SET_PDEATHSIG).
 _WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")

@@ -13,11 +13,11 @@ from pathlib import Path
 import bare_caches
 from bare_space import USER, Space
 
+# Of so many commits, one is walked without anything that earlier runs fetched or built, others in another way too.
 TURNS = 5
-"""Of so many commits, one is walked without anything that earlier runs fetched or built, others in another way too."""
 COLD, WARM, SYSTEMD, OFFLINE = "cold", "warm", "systemd", "offline"
+# {turn: the walks that are made one after the other}; any other turn: warm alone.
 WALKS: Mapping[int, tuple[str, ...]] = {0: (COLD,), 2: (SYSTEMD, WARM), 4: (OFFLINE, WARM)}
-"""{turn: the walks that are made one after the other}; any other turn: warm alone."""
 
 _ROOT_TESTS = (
     "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
@@ -34,6 +34,7 @@ ENDING = (
     ("./task --yes lab:destroy", "and again, where nothing is left"),
 )
 
+# What packages and their programs put below /run, which the next boot empties.
 _RUN = {
     **dict.fromkeys(("lock", "log", "sendsigs.omit.d", "shm", "systemd", "user"), "systemd's installation"),
     "adduser": "adduser's lock",
@@ -42,8 +43,8 @@ _RUN = {
     "libvirt": "its daemons' folders",
     "mount": "mount(8)'s table of its own",
 }
-"""What packages and their programs put below /run, which the next boot empties."""
 
+# {look: {pattern: why it may be left}}: README, "What it does to the machine".
 STAYS: Mapping[str, Mapping[str, str]] = {
     "files": {
         "/var/log/*": "logs of packages",
@@ -82,7 +83,6 @@ STAYS: Mapping[str, Mapping[str, str]] = {
         "libvirt-qemu: libvirt-qemu": "the package's own",
     },
 }
-"""{look: {pattern: why it may be left}}: README, "What it does to the machine"."""
 
 
 def look(there: Space) -> dict[str, list[str]]:
@@ -114,8 +114,8 @@ SYSTEMD_STEPS = (
     ("systemctl is-active libvirtd", "as before"),
 )
 
+# Beside the checkout, in the home of who makes it.
 BUNDLE = "overlaylab-bundle.tar"
-"""Beside the checkout, in the home of who makes it."""
 MAKING = (
     (f"./task bundle:make OUT=../{BUNDLE} FOR=debian-12 OVERLAYS=weave", "one file with all of it"),
     (f"./task bundle:verify FILE=../{BUNDLE}", "and it is what its sums say"),

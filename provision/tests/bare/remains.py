@@ -13,8 +13,8 @@ from pathlib import Path
 
 _NOT_OURS = {"/proc", "/sys", "/dev"}
 _SHARED = {"/tmp", "/run"}
+# Folders of a home in which every program has one of its own.
 _OF_PROGRAMS = {".cache", ".config", ".local", ".local/share", ".local/state"}
-"""Folders of a home in which every program has one of its own."""
 
 
 def files(root: str = "") -> list[str]:

@@ -22,8 +22,8 @@ from overlaylab.core.model import Variant
 from overlaylab.providers import Provider, registry, requirements
 from overlaylab.specs.profile import load_profile
 
+# 5 Mbit/s: little enough for an emulated CPU that is also busy with something else.
 TIER = "azure-a0"
-"""5 Mbit/s: little enough for an emulated CPU that is also busy with something else."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

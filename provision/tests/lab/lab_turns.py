@@ -12,8 +12,8 @@ import pytest
 from overlaylab.core import paths
 from overlaylab.machine import bundle_source
 
+# No test of a group is passed over for more commits in a row; what is rare says how often it is taken.
 EVERY = 5
-"""No test of a group is passed over for more commits in a row; what is rare says how often it is taken."""
 
 T = TypeVar("T")
 
@@ -29,8 +29,8 @@ def turn() -> int:
         return 0
 
 
+# What the end of a run says of tests that were not even collected.
 PASSED_OVER: list[str] = []
-"""What the end of a run says of tests that were not even collected."""
 
 
 def share(group: Sequence[T], every: int = EVERY) -> Sequence[T]:

@@ -12,14 +12,14 @@ from statistics import median
 
 import pytest
 
+# bit/s: azure-a1's rate, less the headers of full packets (Ethernet 14, IPv4 20, TCP 32).
 GOODPUT = 100e6 * 1448 / 1514
-"""bit/s: azure-a1's rate, less the headers of full packets (Ethernet 14, IPv4 20, TCP 32)."""
 TRIES = 3
+# Seconds between an RTT and the tier's: a machine with other work drifts by so much from one minute to the next.
 NEAR = 0.15e-3
-"""Seconds between an RTT and the tier's: a machine with other work drifts by so much from one minute to the next."""
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# Seconds that emulated nodes take at most to boot, two at once.
 UP_AGAIN = 240
-"""Seconds that emulated nodes take at most to boot, two at once."""
 
 
 def is_near(target: float, without: float, gained: float | None) -> bool:

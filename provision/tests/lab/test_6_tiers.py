@@ -23,6 +23,7 @@ from overlaylab.specs.profile import load_profile, varied
 TWO_RATES = varied(
     load_profile("aws-t2.small"), "small", rate=40e6, sustained=4e6, bucket=4e5, within_zone=None, quota=0.8
 )
+# Python that sends more than the sustained rate, until it is stopped.
 FLOOD = """
 import socket, time
 flood = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -31,7 +32,6 @@ while time.monotonic() < end:
     for _ in range(20): flood.sendto(bytes(1400), ("192.168.77.12", 9))
     time.sleep(0.001)
 """
-"""Python that sends more than the sustained rate, until it is stopped."""
 
 
 def states(nodes) -> dict:
@@ -110,7 +110,7 @@ def test_a_reboot_keeps_the_profile(nodes) -> None:
                 node.drop()
                 await asyncio.sleep(1)
         assert (await provider.cpu.held())["node1"] == cpu.CpuState(1, 0.8)
-        script = scripts.apply_script(tier.told("node1"))
+        script = scripts.apply_script(tier.shaping_of("node1"))
         assert (await node.sh(script)).stdout == "unchanged\n"
 
     nodes.do(work)
@@ -148,7 +148,7 @@ def test_three_zones() -> None:
     delays = {
         frozenset((spec.name, peer.node)): peer.delay
         for spec in provider.inventory.nodes
-        for peer in tier.told(spec.name).peers
+        for peer in tier.shaping_of(spec.name).peers
     }
     for check in idle:
         one_way = delays[frozenset((check.client_node, check.server_node))]

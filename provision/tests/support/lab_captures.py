@@ -9,8 +9,8 @@ import dpkt
 
 from overlaylab.run.evidence import _CUT, MARKER
 
+# Of a marked ping: its time of sending, then the pattern.
 PAYLOAD = bytes(16) + MARKER * 10
-"""Of a marked ping: its time of sending, then the pattern."""
 
 
 NODES = (b"\xc0\xa8\x4d\x0b", b"\xc0\xa8\x4d\x0c")

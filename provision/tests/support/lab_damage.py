@@ -22,15 +22,15 @@ from overlaylab.tools import base
 from overlaylab.tools.parsers import ParseError
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
+# Tests of qperf that end well without a sample.
 MEASURES_NOTHING = ("conf",)
-"""Tests of qperf that end well without a sample."""
 EXIT_CODES = (0, 1, 2, 124, 137, -9, -15, None)
+# What stands in the place of a number: what float() takes and no tool prints, and what breaks arithmetic.
 NUMBERS = (
     *("0", "-0", "0.0", "-1", "1", "00", "nan", "NaN", "inf", "Infinity", "-Infinity", "1e999", "1e-999"),
     *("1_000", "9" * 400, "1." + "0" * 400, "٣", "²", "0x10", "1,000", "", "true", "null", '"5"', "[]", "{}"),
     "[" * 3000,
 )
-"""What stands in the place of a number: what float() takes and no tool prints, and what breaks arithmetic."""
 PIECES = (
     "\0",
     "\n",
@@ -50,8 +50,8 @@ PIECES = (
     "-",
     ".",
 )
+# What stands in the place of a value of JSON.
 VALUES = (None, [], {}, "", "7", 0, -1, 1.5, True, float("nan"), 10**400, [[]], {"sum": 1})
-"""What stands in the place of a value of JSON."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ def _zeros(samples: Sequence[Sample]) -> set[str]:
 # -- damage ---------------------------------------------------------------------------------------
 
 
+# (chance, text, another output of the same tool) -> text
 Change = Callable[[random.Random, str, Recorded], str]
-"""(chance, text, another output of the same tool) -> text"""
 PLACES = 8
 
 

@@ -16,8 +16,8 @@ from overlaylab.specs.inventory import Inventory, InventoryNode
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 
+# What a script gets: its output, the whole outcome, an error, or a function of the script that says.
 Answer = str | Completed | Exception | Callable[[str], "Answer"]
-"""What a script gets: its output, the whole outcome, an error, or a function of the script that says."""
 
 
 def failed(exit_code: int, stderr: str = "", stdout: str = "") -> Completed:
@@ -35,8 +35,8 @@ class FakeNode:
         self.log: list[str] = []
         self.stdin: list[str | bytes | None] = []
         self.connected = True
+        # What the open shell itself prints; as if it were busy, until a test says otherwise.
         self.looked: Callable[[str], str | None] = lambda script: None
-        """What the open shell itself prints; as if it were busy, until a test says otherwise."""
 
     async def connect(self, timeout: float = 60) -> None:
         self.connected = True
@@ -135,8 +135,8 @@ def qperf(latency_ns: int = 395_000) -> str:
 
 
 UNIT = "overlaylab-weave.service"
+# A process as `health.sample_script` lists it: number, state, start.
 DAEMON = [412, "S", 1041]
-"""A process as `health.sample_script` lists it: number, state, start."""
 
 
 class Counters:
@@ -152,8 +152,8 @@ class Counters:
         self.busy, self.step, self.rx, self.shaped, self.unit = busy, step, rx, shaped, unit
         self.calls = 0
         self.daemons: dict[int, list] = {}
+        # The sample that was kept while the last trial ran.
         self.kept: JSON | None = None
-        """The sample that was kept while the last trial ran."""
 
     def _units(self, n: int) -> JSON:
         alive = self.daemons.get(n, [DAEMON])

@@ -77,7 +77,7 @@ def shaper(profile=A1, *, zones=("a", "a"), **answers) -> Shaper:
     }
     for name, node in nodes.items():
         node.answers |= answers
-        node.answers.setdefault(READBACK, lambda _, name=name: readback(found.told(name)))
+        node.answers.setdefault(READBACK, lambda _, name=name: readback(found.shaping_of(name)))
     return found
 
 
@@ -92,8 +92,8 @@ class Network:
     ) -> None:
         self.found, self.cost, self.loaded = found, cost, loaded
         self.bare = bare if isinstance(bare, list) else [bare] * 200
+        # Round-trip delay in force, s, ping after ping.
         self.delays: list[float] = []
-        """Round-trip delay in force, s, ping after ping."""
 
     def __call__(self, script: str) -> str:
         if "-c 15" in script:

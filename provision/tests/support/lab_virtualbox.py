@@ -45,8 +45,8 @@ class Machine:
     memory: str | None = "fresh"
     root: Snapshot | None = None
     current: Snapshot | None = None
+    # How many further commands find the lock of the process that has just ended.
     locked: int = 0
-    """How many further commands find the lock of the process that has just ended."""
 
     def all(self, at: Snapshot | None = None, place: str = "") -> list[tuple[str, Snapshot]]:
         at = at or self.root

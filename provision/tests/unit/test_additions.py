@@ -64,7 +64,7 @@ from overlaylab.core.model import Sample
 
 
 class Spin:
-    tool, directions, closed_loop, latency_is = "spin", ("client-to-server",), False, None
+    name, directions, closed_loop, latency_is = "spin", ("client-to-server",), False, None
     parameters = {
         "type": "object",
         "required": ["duration"],
@@ -90,7 +90,7 @@ class Spin:
         return ("spin", "--version")
 
 
-benchmark = Spin()
+TOOL = Spin()
 '''
 SUITE = """
 description: goodput, by spinning
@@ -210,7 +210,7 @@ def test_an_overlay_is_found_by_its_role(added: dict[str, Path]) -> None:
 
 @pytest.mark.usefixtures("added")
 def test_a_tool_and_a_suite_are_found_by_their_files() -> None:
-    assert "spin" in base.tools()
+    assert "spin" in base.names()
     assert base.load("spin").version_argv() == ("spin", "--version")
     spinning = suite.load_suite("spinning")
     assert [(one.name, one.parameters) for one in spinning.benchmarks] == [("spun", {"duration": 3})]

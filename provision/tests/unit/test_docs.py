@@ -197,6 +197,7 @@ def test_a_broken_table_is_found() -> None:
 # -- files that are cited ---------------------------------------------------------------------------
 
 TOP = ("provision", "docs", "profiles", "vagrant", "db", "packer", "viewer")
+# What is made there and kept in no commit, or named as an example.
 MADE = (
     "viewer/dist",
     "viewer/node_modules",
@@ -204,7 +205,6 @@ MADE = (
     "profiles/aws-c5.large.yml",
     "profiles/NAME.yml",
 )
-"""What is made there and kept in no commit, or named as an example."""
 
 
 def cited(text: str) -> set[str]:

@@ -156,13 +156,13 @@ def test_a_full_disk_is_told_from_a_broken_source(machine):
     assert "Free some disk (apt-get clean, as root, removes downloaded packages)" in machine.type().stderr
 
 
+# An apt-get that fails by what the files held, interrupted and unmet say, while they are there.
 _STATE = """echo "apt-get $*" | sed 's/--[oqy][^ ]* //g' >>{0}/done
 case "$*" in
     *update) ;;
     *--fix-broken*) rm -f {0}/unmet;;
     *) for state in held interrupted unmet; do if [ -e {0}/$state ]; then cat {0}/$state >&2; exit 100; fi; done;;
 esac"""
-"""An apt-get that fails by what the files held, interrupted and unmet say, while they are there."""
 
 
 @pytest.fixture

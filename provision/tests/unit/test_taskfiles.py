@@ -18,14 +18,15 @@ from overlaylab.specs import overlays
 
 pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task: run through ./task")
 
+# Tasks without a namespace.
 PLAIN = {"default", "setup", "doctor", "version", "dev", "test", "view"}
-"""Tasks without a namespace."""
 NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
 
 
 HANDED_ON = sorted(
     {name for one in definitions().values() for name in one.get("env", ()) if "LAB" in str(one)}
 )
+# A `lab` that says what reached it.
 SAY = f"""#!/bin/sh
 printf '%s\\n' "$*"
 for name in {" ".join(HANDED_ON)}; do
@@ -33,7 +34,6 @@ for name in {" ".join(HANDED_ON)}; do
 done
 exit ${{FAIL:-0}}
 """
-"""A `lab` that says what reached it."""
 
 
 @pytest.fixture(scope="module")

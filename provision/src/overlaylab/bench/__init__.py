@@ -1,3 +1,3 @@
 """The lab measured: profiles proven, ratios held against publications, tiers taken from real hosts, scale.
 
-Not here: benchmarks of overlays, which are tools."""
+Not here: measuring overlays, which is run's."""

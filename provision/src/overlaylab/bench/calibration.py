@@ -16,18 +16,18 @@ from overlaylab.shaping import theory
 from overlaylab.shaping.checks import BATCHES, Rtt, rtt_of
 from overlaylab.stats.samples import proportion
 
+# Ratio by which the lower of two levels must lie below the upper one.
 LEAST_DROP = 0.1
-"""Ratio by which the lower of two levels must lie below the upper one."""
+# How many times the noise two levels must lie apart.
 NOISES = 5
-"""How many times the noise two levels must lie apart."""
+# Seconds that the lower level must last: a shorter one may be the neighbours' doing.
 LEAST_LOW = 10
-"""Seconds that the lower level must last: a shorter one may be the neighbours' doing."""
+# Intervals, at most, of what is no level but a moment: a pause of a host, and what it had kept then.
 SPIKE = 2
-"""Intervals, at most, of what is no level but a moment: a pause of a host, and what it had kept then."""
+# Ratio by which intervals of one rate may differ however little they do.
 ALIKE = 0.01
-"""Ratio by which intervals of one rate may differ however little they do."""
+# Intervals at the beginning that may lie below what follows and do not count: TCP finds the rate first.
 SLOW_START = 5
-"""Intervals at the beginning that may lie below what follows and do not count: TCP finds the rate first."""
 CONFIDENCE = 0.95
 
 

@@ -14,8 +14,8 @@ from overlaylab.bench.calibration_nodes import UDP_SECONDS, Datagrams, Measured,
 from overlaylab.core.model import JSON
 from overlaylab.core.quantities import UNITS
 
+# Significant digits that are written: more than any of these is known to.
 DIGITS = 4
-"""Significant digits that are written: more than any of these is known to."""
 
 
 @dataclass(frozen=True)

@@ -20,20 +20,20 @@ from overlaylab.shaping.checks import BUSY
 from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, qdisc_bytes, read_state, state_script
 from overlaylab.shaping.shaper import RTT_INTERVAL, RTT_PINGS, Shaper
 from overlaylab.specs.profile import load_profile
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools import iperf3
 from overlaylab.tools.parsers import ParseError
 
 UDP_SECONDS = 20
+# Of the rate that was found: what is lost at half of it is lost for another reason than the cap.
 UDP_SHARE = 0.5
-"""Of the rate that was found: what is lost at half of it is lost for another reason than the cap."""
+# Bytes that iperf3 writes and its receiver counts at once: 5 % of what 5 Mbit/s carry in a second, and few
+# enough system calls for 10 Gbit/s.
 BLOCK = 32768
-"""Bytes that iperf3 writes and its receiver counts at once: 5 % of what 5 Mbit/s carry in a second, and few
-enough system calls for 10 Gbit/s."""
+# Bytes of IPv4 and ICMP or UDP headers, which all are the same (RFC 791, 792, 768).
 HEADERS = 28
-"""Bytes of IPv4 and ICMP or UDP headers, which all are the same (RFC 791, 792, 768)."""
+# What a profile can say.
 LEAST_MTU, MOST_MTU = 576, 9001
-"""What a profile can say."""
 TOOLS = ("iperf3", "ping", "ip", "tc", "timeout", "systemd-run", "nproc", "awk")
 
 # The server's scripts run in the endpoint; here that is the node's own network, as the role overlay_host has it.
@@ -130,7 +130,7 @@ class Calibration:
         rtts = await shaper.rtts(*self.pair, RTT_PINGS, RTT_INTERVAL)
         found, half = calibration.rtt(rtts)
         self.say(f"RTT: {found.median * 1e3:.3f} ms ± {half * 1e3:.3f}")
-        directions = benchmarks.load("iperf3").directions
+        directions = tools.load("iperf3").directions
         transfers = [await self._tcp(direction) for direction in directions]
         datagrams = [await self._udp(direction, transfers, mtu) for direction in directions]
         return Measured(
@@ -217,7 +217,7 @@ class Calibration:
 
     async def _iperf3(self, parameters: JSON, direction: str) -> tuple[list[Sample], JSON]:
         """Samples, and iperf3's whole report. The client is always the first node: one port to let through."""
-        tool = benchmarks.load("iperf3")
+        tool = tools.load("iperf3")
         serving = tool.server(parameters)
         assert serving is not None
         # Anew for each: a server ends by itself after servers.LIFETIME, and a bucket may take that long.
@@ -234,7 +234,7 @@ class Calibration:
     def _ends(self, direction: str) -> tuple[Node, Node]:
         """Sender and receiver."""
         ends = (self.client, self.server)
-        return ends if direction == benchmarks.CLIENT_TO_SERVER else ends[::-1]
+        return ends if direction == tools.CLIENT_TO_SERVER else ends[::-1]
 
     async def _state(self, node: Node) -> dict[str, Any]:
         return read_state((await node.sh(state_script(node.spec.underlay_interface))).stdout)

@@ -24,12 +24,12 @@ from overlaylab.specs.profile import Profile, load_profile
 from overlaylab.stats.inference import MEDIAN_TAKES, Interval
 from overlaylab.store.store import Store
 
+# (cloud, instance), as in the published rows.
 Tier = tuple[str, str | None]
-"""(cloud, instance), as in the published rows."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class LabRun:
     """One run of the lab. arguments: of the overlay's role, as ARGUMENTS takes them."""
 
     profile: str
@@ -105,7 +105,7 @@ def mtu_argument(pair: Pair) -> str | None:
     return written
 
 
-def wanted(found: Sequence[Pair], known: Mapping[Tier, Sequence[Profile]]) -> tuple[Wanted, ...]:
+def runs_needed(found: Sequence[Pair], known: Mapping[Tier, Sequence[Profile]]) -> tuple[LabRun, ...]:
     """The runs that give all pairs, one for each profile, overlay and MTU."""
     groups: dict[tuple[str, str, str | None], list[Pair]] = {}
     for pair in found:
@@ -113,7 +113,7 @@ def wanted(found: Sequence[Pair], known: Mapping[Tier, Sequence[Profile]]) -> tu
         if profiles and in_the_lab(pair):
             groups.setdefault((profiles[0].name, pair.overlay, mtu_argument(pair)), []).append(pair)
     return tuple(
-        Wanted(profile, overlay, arguments, tuple(its))
+        LabRun(profile, overlay, arguments, tuple(its))
         for (profile, overlay, arguments), its in groups.items()
     )
 
@@ -218,11 +218,11 @@ def left_out(found: Sequence[Pair], known: Mapping[Tier, Sequence[Profile]]) -> 
     return {reason: list(names) for reason, names in why.items()}
 
 
-def chosen(asked: str | None, found: Sequence[Pair], known: Mapping[Tier, list[Profile]]) -> tuple[Pair, ...]:
+def chosen(typed: str | None, found: Sequence[Pair], known: Mapping[Tier, list[Profile]]) -> tuple[Pair, ...]:
     """The pairs of the tiers that PROFILES names, comma-separated; all where it names none. Raises UserError."""
-    if not asked:
+    if not typed:
         return tuple(found)
-    names = [name.strip() for name in asked.split(",")]
+    names = [name.strip() for name in typed.split(",")]
     judged = {
         profile.name: tier
         for tier, profiles in known.items()

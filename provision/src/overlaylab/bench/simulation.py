@@ -29,11 +29,11 @@ from overlaylab.stats.inference import (
 )
 from overlaylab.stats.samples import Known, p_above, shift
 
+# Logarithms of the factors by which single trials of a system miss its truth.
 Noise = Callable[[Generator, tuple[int, ...]], NDArray[np.float64]]
-"""Logarithms of the factors by which single trials of a system miss its truth."""
 Pairs = list[tuple[float, float]]
+# Standard deviation of what a block does to all of its trials alike, as a logarithm.
 DRIFT = 0.1
-"""Standard deviation of what a block does to all of its trials alike, as a logarithm."""
 
 
 def _normal(chance: Generator, size: tuple[int, ...]) -> NDArray[np.float64]:

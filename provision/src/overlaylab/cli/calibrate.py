@@ -25,7 +25,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9.-]*")
 @click.option("--name", envvar="NAME", required=True, help="What the profile is to be called.")
 @click.option("--inventory", envvar="INVENTORY", help="SSH hosts; the first two are measured.")
 @click.option("--cluster", envvar="CLUSTER", default="pair", show_default=True, help="Else the lab's nodes.")
-@click.option("--provider", "asked", envvar="PROVIDER", help="What the lab's nodes are.")
+@click.option("--provider", "provider_name", envvar="PROVIDER", help="What the lab's nodes are.")
 @click.option(
     "--duration", envvar="DURATION", type=click.IntRange(20, 3500), default=60, show_default=True,
     help="Seconds of TCP each way; as long as a bucket lasts, and 10 s.",
@@ -39,7 +39,7 @@ def calibrate(
     name: str,
     inventory: str | None,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     duration: int,
     out: str | None,
     force: bool,
@@ -55,7 +55,7 @@ def calibrate(
     path = target(name, out, force)
     if instance and not cloud:
         raise UserError("INSTANCE", "needs CLOUD beside it", seen=f'"{instance}"', fix="As in CLOUD=AWS")
-    provider, where = _nodes(inventory, cluster, asked)
+    provider, where = _nodes(inventory, cluster, provider_name)
     pair = tuple(provider.inventory.nodes)[:2]
     for line in plan([node.name for node in pair], where, duration, path):
         say(line)
@@ -163,7 +163,7 @@ def show(path: Path) -> None:
     output().print(table)
 
 
-def _nodes(inventory: str | None, cluster: str, asked: str | None) -> tuple[Provider, str]:
+def _nodes(inventory: str | None, cluster: str, provider_name: str | None) -> tuple[Provider, str]:
     """The provider, connected to nothing yet, and what to call where its nodes are. Raises UserError."""
     if inventory:
         from overlaylab.providers import registry
@@ -172,7 +172,7 @@ def _nodes(inventory: str | None, cluster: str, asked: str | None) -> tuple[Prov
         return registry.hosts(path, say), path.name
     from overlaylab.cli.commands.cluster import provider_there
 
-    provider, where = provider_there(cluster, asked or None), f"cluster {cluster}"
+    provider, where = provider_there(cluster, provider_name or None), f"cluster {cluster}"
     if not (provider.folder / "inventory.yml").exists():
         raise UserError(where, "has half made nodes", fix="Make them anew with ./task lab:up")
     return provider, where

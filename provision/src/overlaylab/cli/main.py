@@ -90,17 +90,17 @@ def _run() -> None:
 def _end(paragraph: str, code: int, kept: str | None) -> NoReturn:
     """End with these words: on stderr, or in the file that ./task prints when go-task has said its own."""
     task_log.end(paragraph)  # says where it lies before these words, which come last
-    said = f"overlaylab: {paragraph}\n"
-    if not (kept and _written(said, kept)):
-        sys.stderr.write(said)
+    text = f"overlaylab: {paragraph}\n"
+    if not (kept and _written(text, kept)):
+        sys.stderr.write(text)
     sys.exit(code)
 
 
-def _written(said: str, kept: str) -> bool:
+def _written(text: str, kept: str) -> bool:
     """Whether it is in the file, which is gone with ./task, and closed to other users."""
     try:
         with Path(kept).open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(said)
+            file.write(text)
     except OSError:
         return False
     return True

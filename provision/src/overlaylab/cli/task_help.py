@@ -15,6 +15,7 @@ from overlaylab.core.documents import unknown
 from overlaylab.core.model import JSON
 from overlaylab.core.paths import ROOT
 
+# What click has no help for: arguments of commands, and variables of tests; of one task where it means another thing.
 ARGUMENTS = {
     "FILE": "What to open (default: the results database).",
     "results:import FILE": "A file of iperf3 or flent; several stand after --.",
@@ -30,14 +31,13 @@ ARGUMENTS = {
     "KILLS": "How many times.",
     "test:viewer RUNTIME": "As with view.",
 }
-"""What click has no help for: arguments of commands, and variables of tests; of one task where it means another thing."""
+# What a Taskfile has in capitals and nobody types.
 OWN = {"LAB", "TOOLS", "ROOT_DIR", "CLI_ARGS"}
-"""What a Taskfile has in capitals and nobody types."""
 USED = re.compile(r"\.([A-Z][A-Z_]+)\b")
 DEFAULT = r"\.{name} \| default \"([^\"]+)\""
 COMMAND = re.compile(r"\.LAB\}\}'?((?: [a-z][a-z-]*)+)")
+# The variables in a description; here they are listed below it.
 LISTED = re.compile(r"\s*\([A-Z_, ]+\)$")
-"""The variables in a description; here they are listed below it."""
 
 
 @cache

@@ -8,10 +8,10 @@ import click
 
 from overlaylab.core.errors import UserError
 
+# How click says which value it refused; it keeps it nowhere else.
 REFUSED = re.compile(
     r"(?P<quote>['\"]?)(?P<seen>.*)(?P=quote) is not (a valid|in the range|one of) ", re.DOTALL
 )
-"""How click says which value it refused; it keeps it nowhere else."""
 
 
 def name(parameter: click.Parameter) -> str:

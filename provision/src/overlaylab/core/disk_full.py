@@ -17,13 +17,13 @@ _WORDS = (
     "disk quota exceeded",
 )
 
+# Bytes: with less, a program that failed most likely failed for it, as what it had begun is still there.
 _NEARLY = 16 * 2**20
-"""Bytes: with less, a program that failed most likely failed for it, as what it had begun is still there."""
 
 FIX = "Free some disk, or set OVERLAYLAB_CACHE to a folder on another disk (outside your home)"
 
 
-def told(text: str) -> bool:
+def is_reported(text: str) -> bool:
     """Whether a program's output says that a disk is full."""
     return any(words in text for words in _WORDS)
 

@@ -13,16 +13,16 @@ from typing import Any
 from overlaylab.core.errors import UserError
 from overlaylab.core.paths import ROOT
 
+# A key of a mapping or an index of a list.
 Field = str | int
-"""A key of a mapping or an index of a list."""
 
+# The largest file here has 6000; ruamel reads so many of the worst kind within a second.
 BYTES = 200_000
-"""The largest file here has 6000; ruamel reads so many of the worst kind within a second."""
+# So many fields and items, each alias counted with all that it stands for.
 VALUES = 2500
-"""So many fields and items, each alias counted with all that it stands for."""
 DEPTH = 40
+# No count or quantity of a network is larger, and a float holds every whole number up to it.
 NUMBER = 10**15
-"""No count or quantity of a network is larger, and a float holds every whole number up to it."""
 
 _COMPARE = "Compare it with a file of the same kind in the same folder."
 

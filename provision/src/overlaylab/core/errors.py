@@ -1,11 +1,11 @@
 """Errors that a user can act on."""
 
+# Characters of a value that an error repeats.
 VALUE = 200
-"""Characters of a value that an error repeats."""
+# Characters of a program's last words, which are worth more.
 WORDS = 2000
-"""Characters of a program's last words, which are worth more."""
+# Characters of a place: a file with its folders, and a field.
 WHERE = 300
-"""Characters of a place: a file with its folders, and a field."""
 
 
 class UserError(Exception):

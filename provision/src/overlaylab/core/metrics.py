@@ -9,21 +9,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# Units whose ratio to the host means something; a count or a loss may be zero on the host.
 COMPARED_UNITS = ("bit/s", "s", "1/s")
-"""Units whose ratio to the host means something; a count or a loss may be zero on the host."""
 UNITS = (*COMPARED_UNITS, "ratio", "bytes", "1")
 HIGHER, LOWER = "higher", "lower"
 
+# What the names of all latencies begin with.
 LATENCY = "latency"
-"""What the names of all latencies begin with."""
 GOODPUT = "goodput"
 
+# s: no tool waits so long for a packet.
 LONGEST = 3600.0
-"""s: no tool waits so long for a packet."""
+# bit/s: above what any link carries.
 FASTEST = 1e14
-"""bit/s: above what any link carries."""
+# A rare event is not counted so often: such a count has fallen below zero in 32 bits.
 MOST_RARE = 2.0**31 - 1
-"""A rare event is not counted so often: such a count has fallen below zero in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ _COSTS = (
     ),
 )  # fmt: skip
 
+# What the lab counts beside a trial's own values.
 COSTS = frozenset(metric.name for metric in _COSTS)
-"""What the lab counts beside a trial's own values."""
 METRICS = {metric.name: metric for metric in (*_MEASURED, *_COSTS)}

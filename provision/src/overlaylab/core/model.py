@@ -8,8 +8,8 @@ from typing import Any
 
 JSON = Mapping[str, Any]
 
+# The overlay that is the baseline: it is in every block.
 HOST = "host"
-"""The overlay that is the baseline: it is in every block."""
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from overlaylab.core.errors import UserError
 
+# The checkout.
 ROOT = Path(__file__).resolve().parents[4]
-"""The checkout."""
 
 PROVISION = ROOT / "provision"
 CLUSTERS = ROOT / "vagrant" / "clusters"
@@ -15,8 +15,8 @@ PROFILES = ROOT / "profiles"
 SUITES = PROVISION / "suites"
 DRILLS = PROVISION / "drills"
 ROLES = PROVISION / "roles"
+# Bytes of a file's name on Linux's file systems (NAME_MAX).
 LONGEST = 255
-"""Bytes of a file's name on Linux's file systems (NAME_MAX)."""
 DB = ROOT / "db"
 VIEWER = ROOT / "viewer"
 

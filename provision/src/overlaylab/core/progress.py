@@ -18,11 +18,11 @@ from rich.segment import Segment
 
 from overlaylab.core import paths, task_log
 
+# Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2).
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-"""Control characters, and what reorders or hides text (https://www.unicode.org/reports/tr9/, 2)."""
 
+# Columns; no table is as wide, and none is made wider than its content.
 UNFOLDED = 10_000
-"""Columns; no table is as wide, and none is made wider than its content."""
 
 console = Console(stderr=True, highlight=False)
 

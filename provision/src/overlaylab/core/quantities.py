@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
+# Base unit -> spelling -> factor. Decimal prefixes are powers of 1000, binary ones (KiB) of 1024.
 UNITS: dict[str, dict[str, Decimal]] = {
     "bit/s": {
         "bit/s": Decimal(1),
@@ -22,14 +23,13 @@ UNITS: dict[str, dict[str, Decimal]] = {
         **{f"{p}iB": Decimal(1024**n) for n, p in enumerate("KMG", 1)},
     },
 }
-"""Base unit -> spelling -> factor. Decimal prefixes are powers of 1000, binary ones (KiB) of 1024."""
 
+# Base unit -> what a quantity may be at most, and why.
 LARGEST: dict[str, tuple[Decimal, str]] = {
     "bit/s": (Decimal(10**12), "1000 Gbit/s: no link of a node is faster"),
     "s": (Decimal(3600), "3600 s: nothing here lasts an hour"),
     "bytes": (Decimal(10**12), "1000 GB: no node holds more"),
 }
-"""Base unit -> what a quantity may be at most, and why."""
 
 _FORM = re.compile(r"([0-9]{1,20}(?:\.[0-9]{1,20})?) (\S+)")
 

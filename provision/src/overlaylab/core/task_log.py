@@ -13,14 +13,14 @@ from pathlib import Path
 
 from overlaylab.core import paths
 
+# Logs, per cache folder.
 KEPT = 20
-"""Logs, per cache folder."""
 
+# s: what a shorter task said still stands on the terminal.
 LONG = 3.0
-"""s: what a shorter task said still stands on the terminal."""
 
+# The variable that names the log to the program that takes this one's place.
 HANDED_OVER = "OVERLAYLAB_LOG"
-"""The variable that names the log to the program that takes this one's place."""
 
 _current: TaskLog | None = None
 

@@ -28,11 +28,11 @@ PIN = paths.VIEWER / "runtime" / "fallback.txt"
 DEFAULT_APP = paths.VIEWER / "runtime" / "default-app"
 
 _PROGRAM = "fiftyone"
+# What makes it their app rather than Electron: its start, its icons, its libraries for a tray, its code.
 _FOREIGN = ("AppRun", ".DirIcon", "usr", "resources", "fiftyone.desktop", "fiftyone.png")
-"""What makes it their app rather than Electron: its start, its icons, its libraries for a tray, its code."""
 
+# Elf64_Ehdr of elf(5), little-endian.
 _HEADER = struct.Struct("<16s2HI3QI6H")
-"""Elf64_Ehdr of elf(5), little-endian."""
 
 
 def fits() -> bool:

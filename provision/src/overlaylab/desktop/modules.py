@@ -21,8 +21,8 @@ MODULES = paths.VIEWER / "node_modules"
 BUILT = paths.VIEWER / "dist"
 GENERATED = paths.VIEWER / "src" / "generated"
 
+# Where both of them lie for a moment, out of a bundle.
 UNPACKED = paths.VIEWER / "unpacked"
-"""Where both of them lie for a moment, out of a bundle."""
 
 _NOT_SOURCES = {
     *("node_modules", ".node_modules.unpacking", "unpacked", ".unpacked.unpacking"),

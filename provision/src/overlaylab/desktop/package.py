@@ -16,8 +16,8 @@ from overlaylab.desktop.runtime import Runtime
 PROGRAM = "overlaylab-viewer"
 DEFAULT_OUT = paths.VIEWER / "release" / PROGRAM
 
+# As electron-builder calls what os.uname does.
 _ARCHITECTURES = {"x86_64": "x64", "aarch64": "arm64"}
-"""As electron-builder calls what os.uname does."""
 
 
 def package(out: Path, runtime: Runtime) -> Path:

@@ -28,11 +28,11 @@ from overlaylab.machine import bundle_source
 
 CURRENT, FALLBACK = "current", "fallback"
 
+# Seconds without a byte of a download after which it is given up.
 STALLED = 30.0
-"""Seconds without a byte of a download after which it is given up."""
 
+# Seconds for which a failed download of the current runtime is not tried again.
 FORGET_AFTER = 24 * 3600.0
-"""Seconds for which a failed download of the current runtime is not tried again."""
 
 
 @dataclass(frozen=True)

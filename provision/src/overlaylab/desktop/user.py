@@ -18,11 +18,10 @@ from pathlib import Path
 from overlaylab.core.errors import UserError
 from overlaylab.machine.root import is_root
 
+# A user that nothing else on the machine runs as: of the range that neither Debian nor systemd gives away.
+#
+# https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes, https://systemd.io/UIDS-GIDS
 STRANGER = 65529
-"""A user that nothing else on the machine runs as: of the range that neither Debian nor systemd gives away.
-
-https://www.debian.org/doc/debian-policy/ch-opersys.html#uid-and-gid-classes, https://systemd.io/UIDS-GIDS
-"""
 
 # Without the secure bit, access(2), which SQLite asks about a journal, takes no account of capabilities.
 _READING = (

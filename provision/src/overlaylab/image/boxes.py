@@ -14,8 +14,8 @@ from pathlib import Path
 
 from overlaylab.core.errors import UserError
 
+# Member of a libvirt box that is its disk, qcow2.
 DISK = "box.img"
-"""Member of a libvirt box that is its disk, qcow2."""
 
 
 def extract_disk(box: Path, into: Path) -> Path:

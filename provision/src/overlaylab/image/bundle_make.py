@@ -24,15 +24,15 @@ from overlaylab.image.bundle_systems import chosen
 from overlaylab.machine import packages, ready
 from overlaylab.machine.bundle_manifest import FOLDER, NAME, SUMS, TOP, File, Manifest, Part, sums_of, to_json
 
+# Of the ssh signature: one that was made for something else is none for a bundle.
 NAMESPACE = "overlaylab-bundle"
-"""Of the ssh signature: one that was made for something else is none for a bundle."""
 
+# Bytes that must be left below OUT beside the bundle itself.
 ROOM = 5 * 10**8
-"""Bytes that must be left below OUT beside the bundle itself."""
 
 
+# Folders of the cache that no part is made of.
 SECRETS = ("ssh", "secrets")
-"""Folders of the cache that no part is made of."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def make(out: Path, request: Request) -> str:
     with lock.held(home):
         try:
             with _workspace(home, out) as work:
-                sources = list(bundle_parts.wanted(work, system, architecture, contents, overlays))
+                sources = list(bundle_parts.sources(work, system, architecture, contents, overlays))
                 with step("bundle-digests", "bundle: digests of all files", 10):
                     parts = tuple(measured(source) for source in sources)
                 manifest = Manifest(

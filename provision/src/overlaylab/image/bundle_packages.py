@@ -21,11 +21,11 @@ from overlaylab.core.errors import UserError
 from overlaylab.image.bundle_systems import System
 from overlaylab.machine import releases
 
+# What ./task itself takes, before it can ask for the others.
 BEGINNING = ("python3", "python3-venv", "sudo", "ca-certificates")
-"""What ./task itself takes, before it can ask for the others."""
 
+# When the repository, its key and signature say they were made, 2020: a machine whose clock is slow takes them too.
 LONG_AGO = 1577836800
-"""When the repository, its key and signature say they were made, 2020: a machine whose clock is slow takes them too."""
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,10 @@ from overlaylab.machine import wheels
 from overlaylab.machine.bundle_manifest import CHECKOUT, FOLDER
 
 LAB, VIEWER, TEST = "lab", "viewer", "test"
+# What WITH may name; the toolchain and the checkout are always there.
 CONTENTS = (LAB, VIEWER, TEST)
-"""What WITH may name; the toolchain and the checkout are always there."""
 
+# Optional groups of packages that each of them takes, beyond the lab's own.
 GROUPS = {
     LAB: (host_packages.CONTAINERS,),
     VIEWER: (host_packages.VIEWER,),
@@ -43,7 +44,6 @@ GROUPS = {
         host_packages.BUNDLES,
     ),
 }
-"""Optional groups of packages that each of them takes, beyond the lab's own."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ def _home() -> Path:
     return folder
 
 
-def wanted(
+def sources(
     work: Path, system: System, architecture: str, contents: tuple[str, ...], names: tuple[str, ...]
 ) -> Iterator[Source]:
     """Every part of a bundle with these contents, made one after the other; `work`: for what is not kept."""

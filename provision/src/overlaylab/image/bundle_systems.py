@@ -44,8 +44,8 @@ SYSTEMS = {
     )
 }
 
+# dpkg's names of architectures, and what wheels call them.
 WHEELS = {"amd64": "x86_64", "arm64": "aarch64"}
-"""dpkg's names of architectures, and what wheels call them."""
 
 
 def chosen(asked: str) -> tuple[System, str]:

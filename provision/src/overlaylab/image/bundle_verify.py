@@ -13,8 +13,8 @@ from typing import BinaryIO
 from overlaylab.core.errors import UserError
 from overlaylab.machine.bundle_manifest import NAME, SUMS, TOP, File, Manifest, from_json, sums_of
 
+# Bytes: what is longer is none of ours.
 LARGEST_MANIFEST = 50 * 10**6
-"""Bytes: what is longer is none of ours."""
 
 FETCH = "Copy it again from where it was made, and compare its digest first"
 

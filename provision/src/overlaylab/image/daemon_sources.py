@@ -124,7 +124,7 @@ def _go(name: str, arguments: list[str], folder: Path, environment: Mapping[str,
         capture_output=True, text=True, errors="replace",
     )  # fmt: skip
     if done.returncode:
-        if disk_full.told(done.stderr):
+        if disk_full.is_reported(done.stderr):
             raise disk_full.error(f"daemons of {name}", "No space left on device")
         lines = (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise UserError(

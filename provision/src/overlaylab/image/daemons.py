@@ -31,8 +31,8 @@ from overlaylab.machine import bundle_source
 
 RECIPES = paths.PROVISION / "daemons"
 SCHEMA = RECIPES / "recipe.schema.json"
+# Counts up when the layout of a finished build changes.
 _FORMAT = "1"
-"""Counts up when the layout of a finished build changes."""
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ def _check_headers(recipe: Recipe) -> None:
 
 
 def _build_error(recipe: Recipe, output: str, work: Path) -> UserError:
-    if disk_full.told(output):
+    if disk_full.is_reported(output):
         shutil.rmtree(work, ignore_errors=True)
         return disk_full.error(f"daemons of {recipe.name}", "No space left on device")
     log = work / "build.log"

@@ -26,21 +26,21 @@ from overlaylab.machine import ready
 from overlaylab.machine.packages import find_program
 from overlaylab.machine.root import run_as_root
 
+# Configuration, template and files of the box, whatever the system.
 DEFINITION = paths.ROOT / "packer" / "lxc"
-"""Configuration, template and files of the box, whatever the system."""
 
 BOX = "overlaylab-lxc.box"
 MANIFEST = "lxc.json"
+# Raised when what follows changes in a way that makes older boxes unusable.
 FORMAT = 2
-"""Raised when what follows changes in a way that makes older boxes unusable."""
 
+# Free space that making a box may need: the disk as it is written, and the box.
 DISK_BYTES = 4 * 10**9
-"""Free space that making a box may need: the disk as it is written, and the box."""
 
 PROGRAMS = ("qemu-img", "sfdisk", "unshare", "mount", "tar")
 
+# Types of a partition with a Linux file system, of MBR and of GPT.
 LINUX_PARTITIONS = ("83", "0FC63DAF-8483-4772-8E79-3D69D8477DE4")
-"""Types of a partition with a Linux file system, of MBR and of GPT."""
 
 
 def key(system: str = "debian") -> str:

@@ -29,29 +29,29 @@ from overlaylab.image import boxes, process
 from overlaylab.machine import bundle_source, ready, ssh_keys, userns
 from overlaylab.machine.packages import find_program
 
+# Definitions: one template, scripts, and per system ``systems/<system>.*``.
 PACKER = paths.ROOT / "packer"
-"""Definitions: one template, scripts, and per system ``systems/<system>.*``."""
 
 BOX = "overlaylab.box"
 MANIFEST = "manifest.json"
+# Raised when the manifest or the build below change in a way that makes older images unusable.
 MANIFEST_FORMAT = 2
-"""Raised when the manifest or the build below change in a way that makes older images unusable."""
 
+# What the text of every private key of OpenSSH begins with (its PROTOCOL.key), as far as all have it.
 PRIVATE_KEY = base64.b64encode(b"openssh-key-v1\0")[:19]
-"""What the text of every private key of OpenSSH begins with (its PROTOCOL.key), as far as all have it."""
 
+# Images per system that stay: the newest, and the one before for whoever goes back a commit.
 KEPT = 2
-"""Images per system that stay: the newest, and the one before for whoever goes back a commit."""
 
+# Free space that a build may need at its peak; what stays is the box, under 350 MB.
 DISK_BYTES = 6 * 10**9
-"""Free space that a build may need at its peak; what stays is the box, under 350 MB."""
 
+# Packer's VM (1024 MiB) and what QEMU and the compression take.
 MEMORY_MIB = 1400
-"""Packer's VM (1024 MiB) and what QEMU and the compression take."""
 
 PROGRAMS = ("packer", "qemu-system-x86_64", "qemu-img", "ssh-keygen")
+# Needed where the base is made from packages.
 BASE_PROGRAMS = ("mmdebstrap", "mkfs.ext4", "sfdisk", "grub-mkimage")
-"""Needed where the base is made from packages."""
 
 
 def systems() -> list[str]:

@@ -15,14 +15,14 @@ from types import FrameType
 from overlaylab.core import disk_full
 from overlaylab.core.errors import UserError
 
+# Seconds that Packer has to stop its VM and clean up.
 GRACE = 20
-"""Seconds that Packer has to stop its VM and clean up."""
 
+# How much of a log an error shows.
 LOG_LINES = 3
-"""How much of a log an error shows."""
 
+# What apt, mmdebstrap, Packer and the image's own test write before what went wrong.
 MARKS = ("E: ", "image test failed:", "errored after", "Error: ", "error:", "mkfs.ext4: ", "grub-mkimage: ")
-"""What apt, mmdebstrap, Packer and the image's own test write before what went wrong."""
 
 
 def run(
@@ -67,7 +67,7 @@ def run(
             raise
     if code:
         text = log.read_text(errors="replace")
-        if disk_full.is_full(log.parent) and not disk_full.told(text):
+        if disk_full.is_full(log.parent) and not disk_full.is_reported(text):
             text += "No space left on device"  # the log had no room either
         raise UserError(
             f"image:build, {what}",
@@ -88,7 +88,7 @@ def advice(text: str) -> str:
     """What to do about a failed build, from what its log says."""
     if "Temporary failure resolving" in text or "Could not connect to" in text or "Failed to fetch" in text:
         return "The first build downloads some 250 MB of Debian packages: check the network and type the command again."
-    if disk_full.told(text):
+    if disk_full.is_reported(text):
         return f"{disk_full.FIX}."
     if "subuid" in text or "subgid" in text:
         return (

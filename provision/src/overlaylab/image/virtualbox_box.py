@@ -21,17 +21,17 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
 from overlaylab.image import boxes, node_image
 
+# The machine, with ``$`` in place of what differs.
 OVF = node_image.PACKER / "virtualbox" / "box.ovf"
-"""The machine, with ``$`` in place of what differs."""
 
 VAGRANTFILE = node_image.PACKER / "box.rb"
 DISK = "box-disk001.vmdk"
 
+# Raised when the code below changes what is in the box.
 FORMAT = 1
-"""Raised when the code below changes what is in the box."""
 
+# Free space that making a box needs at its peak: qcow2, VMDK and box; the box stays, some 400 MB.
 DISK_BYTES = 3 * 10**9
-"""Free space that making a box needs at its peak: qcow2, VMDK and box; the box stays, some 400 MB."""
 
 
 def recipe() -> str:

@@ -9,22 +9,22 @@ from dataclasses import dataclass
 from overlaylab.nodes.ssh import Node
 from overlaylab.run.evidence import HEADERS
 
+# Every network must carry that much in one piece (RFC 791).
 SMALLEST = 68
-"""Every network must carry that much in one piece (RFC 791)."""
+# The most that an IPv4 packet's length can say.
 LARGEST = 65535
-"""The most that an IPv4 packet's length can say."""
+# Asks the other node itself; `evidence.asking` its endpoint.
 ON_NODE = "ping"
-"""Asks the other node itself; `evidence.asking` its endpoint."""
 
 _CUT = "=====overlaylab====="
 
 
 @dataclass(frozen=True)
 class Try:
-    """What became of pings of one size. told: a device, the kernel or a router refused it; mtu: what they named."""
+    """What became of pings of one size. refused: by a device, the kernel or a router; mtu: what they named."""
 
     passed: bool
-    told: bool = False
+    refused: bool = False
     mtu: int | None = None
 
 
@@ -51,17 +51,17 @@ async def largest(
 
     hints: sizes that it may well be; with the right one it takes three tries, else a bisection.
     """
-    told = True
+    senders_learn = True
     guesses = sorted(hints, reverse=True)
     low, high = 0, limit + 1  # the first passes or is none, the second does not
 
     async def narrow(size: int) -> bool:
-        nonlocal told, low, high
+        nonlocal senders_learn, low, high
         tried = await attempt(size)
         if tried.passed:
             low = size
         else:
-            high, told = size, told and tried.told
+            high, senders_learn = size, senders_learn and tried.refused
             guesses.extend([tried.mtu] if tried.mtu else [])
         return tried.passed
 
@@ -73,7 +73,7 @@ async def largest(
                 break
     while high - low > 1 and high > SMALLEST:
         await narrow(max((low + high) // 2, SMALLEST))
-    return low or None, told
+    return low or None, senders_learn
 
 
 async def from_node(

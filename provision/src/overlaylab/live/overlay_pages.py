@@ -13,13 +13,13 @@ from overlaylab.core.errors import UserError
 from overlaylab.specs import overlays
 from overlaylab.specs.overlays import Mode, Overlay
 
+# Headings of a role's page, in this order.
 SECTIONS = (
     "### How it works",
     "### How it is started here",
     "### How to see that it is healthy",
     "### What people run into",
 )
-"""Headings of a role's page, in this order."""
 
 INTRODUCTION = """\
 # Overlays

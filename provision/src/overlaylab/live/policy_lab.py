@@ -26,7 +26,7 @@ from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.suite import Suite
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
 SUITE = "policy"
@@ -133,7 +133,7 @@ class Policy(Hooks):
         # In force now; None where that is not known.
         self.rules: int | None = 0
         # The node on which the policy was changed last.
-        self.told: Node | None = None
+        self.ruled: Node | None = None
 
     async def show(self, variant: Variant) -> list[tuple[str, Seen]]:
         """Try each of STEPS on real traffic, store what was seen. Raises Disobeyed."""
@@ -141,35 +141,37 @@ class Policy(Hooks):
         nodes, planned = self.provider.nodes, self.store.pending_trials(self.run_id)[0][1]
         client, server = nodes[planned.client_node], nodes[planned.server_node]
         target = (await proof.endpoints([server]))[server.name]
-        tool = benchmarks.load(TOOL)
-        parameters = benchmarks.resolve(tool, {"count": 1})
+        tool = tools.load(TOOL)
+        parameters = tools.resolve(tool, {"count": 1})
         serving = tool.server(parameters)
         assert serving is not None
         await servers.start(server, {TOOL: serving})
         found = []
-        for told, passes in STEPS:
-            said = await self.tell(server, told)
+        for words, passes in STEPS:
+            said = await self.tell(server, words)
             printed = (await client.sh(look_script(target, serving.port), check=False)).stdout
             seen = Seen("connection" in printed, "ping" in printed)
             right = seen.passes if passes else seen.stopped
-            reason = None if right else f"`overlay-policy {told}`: {seen} from {client.name} to {server.name}"
+            reason = (
+                None if right else f"`overlay-policy {words}`: {seen} from {client.name} to {server.name}"
+            )
             self.store.add_evidence(
                 self.run_id, None, variant,
-                Evidence(server.name, "policy", "converge", right, {"policy": told, "passes": passes},
+                Evidence(server.name, "policy", "converge", right, {"policy": words, "passes": passes},
                          {"connects": seen.connects, "pings": seen.pings, "said": said}, reason),
             )  # fmt: skip
-            self.say(f"  {variant} {told}: {seen}")
+            self.say(f"  {variant} {words}: {seen}")
             if not right:
                 raise Disobeyed(
                     f"{variant}: policy", f"does not do what it says: {reason}",
                     fix="See the journal of the overlay's policy daemon on both nodes",
                 )  # fmt: skip
-            found.append((told, seen))
+            found.append((words, seen))
         return found
 
     async def tell(self, node: Node, words: str) -> str:
         """Have the policy changed; returns what the overlay's own script said when it was in place. NodeError."""
-        self.told = node
+        self.ruled = node
         done = await node.sh(shlex.join([COMMAND, *words.split()]), check=False, timeout=120)
         if done.exit_code:
             raise NodeError(f"{node.name}: the policy could not be changed: {done.stderr.strip()[-300:]}")
@@ -178,9 +180,9 @@ class Policy(Hooks):
 
     async def clear(self) -> None:
         """No policy, wherever one was left. NodeError."""
-        if self.told is not None:
-            await self.tell(self.told, "clear")
-            self.told = None
+        if self.ruled is not None:
+            await self.tell(self.ruled, "clear")
+            self.ruled = None
 
     async def entered(self, cell: Sequence[PlannedTrial]) -> None:
         self.rules = None  # a converged state has no policy, but nodes that stay as they were keep theirs

@@ -31,7 +31,7 @@ def _group(name: str) -> grp.struct_group | None:
         return None
 
 
-def wanted_groups() -> list[str]:
+def needed_groups() -> list[str]:
     """Groups that the operator needs: libvirt, and the one that owns /dev/kvm where that decides.
 
     Nodes run as libvirt's user, which is in the group kvm already; Packer runs QEMU as the operator.
@@ -58,7 +58,7 @@ def is_member(group: str) -> bool:
 
 def missing_memberships() -> list[str]:
     """Groups that the operator is still to be added to."""
-    return [group for group in wanted_groups() if not is_member(group)]
+    return [group for group in needed_groups() if not is_member(group)]
 
 
 def join_groups() -> None:
@@ -80,7 +80,7 @@ def join_groups() -> None:
 def outside_groups() -> list[str]:
     """Groups that the operator is a member of but this process is not in: joined since the login."""
     held = {*os.getgroups(), os.getegid()}
-    return [group for group in wanted_groups() if is_member(group) and grp.getgrnam(group).gr_gid not in held]
+    return [group for group in needed_groups() if is_member(group) and grp.getgrnam(group).gr_gid not in held]
 
 
 def _own_group() -> str | None:

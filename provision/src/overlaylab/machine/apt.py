@@ -14,8 +14,8 @@ from pathlib import Path
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say
 
+# Seconds for which another program's installation is waited for.
 WAIT = 300
-"""Seconds for which another program's installation is waited for."""
 
 LOCKS = tuple(
     Path(name)
@@ -27,12 +27,12 @@ LOCKS = tuple(
     )
 )
 
+# How apt-get and dpkg say that another program was a moment faster than they.
 HELD = ("Could not get lock", "was locked by another process")
-"""How apt-get and dpkg say that another program was a moment faster than they."""
+# How apt-get says that an installation was killed, or ran out of disk, and dpkg has to end it first.
 INTERRUPTED = "dpkg was interrupted"
-"""How apt-get says that an installation was killed, or ran out of disk, and dpkg has to end it first."""
+# How it says that such an one left packages without what they depend on. Not what it says of packages to come.
 BROKEN = "E: Unmet dependencies"
-"""How it says that such an one left packages without what they depend on. Not what it says of packages to come."""
 
 _NOISE = "delaying package configuration, since apt-utils is not installed"
 

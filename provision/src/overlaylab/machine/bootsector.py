@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+# What it prints: real mode, protected mode, long mode after its work, exception.
 MARKER = "RPLX"
-"""What it prints: real mode, protected mode, long mode after its work, exception."""
 
+# What QEMU ends with; isa-debug-exit makes it of the 42 that the guest writes.
 EXIT_STATUS = 42 * 2 + 1
-"""What QEMU ends with; isa-debug-exit makes it of the 42 that the guest writes."""
 
 _CODE = bytes.fromhex(
     "fafc31c08ed88ec08ed0bc0070b052e6e90f0116007d0f20c00c010f22c066ea267c0000080066b810008ed88ec08ed0"
@@ -17,5 +17,5 @@ _CODE = bytes.fromhex(
     "ffff00000092cf00ffff0000009aaf001f00e07c0000ff0f0050"
 )
 
+# 512 bytes.
 BOOT_SECTOR = _CODE.ljust(510, b"\0") + b"\x55\xaa"
-"""512 bytes."""

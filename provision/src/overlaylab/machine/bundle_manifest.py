@@ -16,15 +16,15 @@ from typing import Any
 
 from overlaylab.core.errors import UserError
 
+# Raised when a bundle of before could not be used any more.
 FORMAT = 1
-"""Raised when a bundle of before could not be used any more."""
 
+# The folder that a bundle unpacks to.
 TOP = "overlaylab"
-"""The folder that a bundle unpacks to."""
+# In it, what is not the checkout.
 FOLDER = "bundle"
-"""In it, what is not the checkout."""
+# The part that is not in FOLDER, and the one that its user may change.
 CHECKOUT = "checkout"
-"""The part that is not in FOLDER, and the one that its user may change."""
 NAME, SUMS = f"{FOLDER}/manifest.json", f"{FOLDER}/SHA256SUMS"
 
 

@@ -26,9 +26,11 @@ from overlaylab.machine.services import boot_id
 
 WORKS, LOADABLE, ABSENT, UNTRIED = "works", "loadable", "absent", "untried"
 
+# Seconds for the whole script.
 _LIMIT = ("timeout", "20")
-"""Seconds for the whole script."""
 
+# {feature: the shell command that succeeds where the kernel has it}; a new requirement gets its line here.
+# A command that fails for another reason than the kernel would be taken for a lack of it: try it where it works.
 _COMMANDS = {
     "link:bridge": "ip link add name tried type bridge && ip link delete tried",
     "link:dummy": "ip link add name tried type dummy && ip link delete tried",
@@ -76,9 +78,8 @@ _COMMANDS = {
     "fs:overlay": "mount -t tmpfs tried /tmp && cd /tmp && mkdir a b c d"
     " && mount -t overlay tried -o lowerdir=a,upperdir=b,workdir=c d",
 }
-"""{feature: the shell command that succeeds where the kernel has it}; a new requirement gets its line here.
-A command that fails for another reason than the kernel would be taken for a lack of it: try it where it works."""
 
+# What trying loads where nothing else tells; of modules that need each other, one is enough.
 _MODULES = {
     "bridge:netfilter": ("br_netfilter",),
     "dev:tun": ("tun",),
@@ -86,7 +87,6 @@ _MODULES = {
     "nft:nat": ("nfnetlink", "nf_tables", "nft_chain_nat"),
     "xfrm:esp": ("xfrm_user", "esp4", "gcm", "seqiv"),
 }
-"""What trying loads where nothing else tells; of modules that need each other, one is enough."""
 
 _TITLES = {
     "bridge:netfilter": "br_netfilter",
@@ -97,8 +97,8 @@ _TITLES = {
     "fs:overlay": "overlayfs",
 }
 
+# Every feature that can be tried.
 KNOWN = (*_COMMANDS, "genl:<family>")
-"""Every feature that can be tried."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ def look(features: Collection[str]) -> dict[str, Found]:
         own = [] if is_root() else ["--user", "--map-root-user"]
         argv = [*_LIMIT, "unshare", *own, "--net", "--mount", "sh", "-c", script(missing)]
         done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-        found |= _told(done, missing)
+        found |= _results(done, missing)
         _remember(found)
     return {feature: found[feature] for feature in dict.fromkeys(features)}
 
@@ -222,12 +222,12 @@ def load(features: Collection[str]) -> tuple[dict[str, Found], tuple[str, ...]]:
     argv = [*_LIMIT, "unshare", "--net", "--mount", "sh", "-c", script(rest)]
     why = f"trying on this machine's kernel what nodes need, which loads its modules: {names}"
     done = run_as_root(argv, why, capture=True, stdin=subprocess.DEVNULL)
-    found |= _told(done, rest)
+    found |= _results(done, rest)
     _remember(found)
     return found, tuple(sorted(read_modules().loaded - before))
 
 
-def _told(done: subprocess.CompletedProcess[str], features: Collection[str]) -> dict[str, Found]:
+def _results(done: subprocess.CompletedProcess[str], features: Collection[str]) -> dict[str, Found]:
     if done.returncode and not done.stdout:
         words = (done.stderr or "").strip().splitlines()
         return {

@@ -19,26 +19,26 @@ from pathlib import Path
 
 from overlaylab.core import paths
 from overlaylab.core.accelerators import ACCELERATORS
-from overlaylab.machine.access import KVM_DEVICE, qemu_user_without_access, wanted_groups
+from overlaylab.machine.access import KVM_DEVICE, needed_groups, qemu_user_without_access
 from overlaylab.machine.bootsector import BOOT_SECTOR, EXIT_STATUS, MARKER
 from overlaylab.machine.packages import find_program
 from overlaylab.machine.services import boot_id
 
 QEMU = "qemu-system-x86_64"
 
+# 0.5 s under software emulation, less on hardware; over 30 s where instructions are interpreted.
 _SECTOR_SECONDS = 10.0
-"""0.5 s under software emulation, less on hardware; over 30 s where instructions are interpreted."""
 
+# 4 s under software emulation with two other jobs running; about 1 s with KVM.
 _KERNEL_SECONDS = 30.0
-"""4 s under software emulation with two other jobs running; about 1 s with KVM."""
 
 _GIVE_TO_GROUP = (
     f"give the device to the group kvm (sudo chown root:kvm {KVM_DEVICE}; sudo chmod 0660 {KVM_DEVICE}), "
     "then type `./task setup`"
 )
 
+# The panic of a kernel that initialised everything and found no disk: it got as far as it could.
 _KERNEL_DONE = "Unable to mount root fs"
-"""The panic of a kernel that initialised everything and found no disk: it got as far as it could."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _refused_at_once() -> Verdict | None:
             "switch on virtualisation (VT-x, AMD-V) in the firmware, or nested virtualisation where this is a VM",
         )
     except PermissionError:
-        remedy = "type `./task setup` to join the group kvm" if "kvm" in wanted_groups() else _GIVE_TO_GROUP
+        remedy = "type `./task setup` to join the group kvm" if "kvm" in needed_groups() else _GIVE_TO_GROUP
         return Verdict("tcg", f"{KVM_DEVICE} may not be opened by this user", remedy)
     except OSError as error:
         return Verdict("tcg", f"{KVM_DEVICE} does not open: {error.strerror}")

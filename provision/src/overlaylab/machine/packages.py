@@ -15,6 +15,7 @@ from overlaylab.machine.root import prefix, run_as_root
 
 REACHING = "reaching the nodes"
 BUILDING = "building overlay daemons"
+# What each package is for: said to the operator before sudo is used.
 PACKAGES: dict[str, tuple[str, ...]] = {
     "virtual machines": (
         "qemu-system-x86",
@@ -48,13 +49,13 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "testing what nodes are told": ("ethtool", "iputils-ping", "jq", "tcpdump"),
     BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
-"""What each package is for: said to the operator before sudo is used."""
 
 CONTAINERS = "system containers"
 VIEWER = "the viewer"
 SCREENLESS = "running the viewer without a screen"
 BROWSER = "testing the viewer's page in a current browser"
 BUNDLES = "making a bundle"
+# Groups that not everybody needs: asked for by name, never missed by anybody else.
 OPTIONAL: dict[str, tuple[str, ...]] = {
     CONTAINERS: ("lxc", "vagrant-lxc"),
     VIEWER: (
@@ -79,10 +80,11 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
     BROWSER: ("chromium",),
     BUNDLES: ("git", "gpg", "gpg-agent"),
 }
-"""Groups that not everybody needs: asked for by name, never missed by anybody else."""
 
 _GROUPS = {**PACKAGES, **OPTIONAL}
 
+# What has to be in the path for a group on a system without apt, where packages have other names; libraries are
+# no programs, and say themselves that they are missing.
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "virtual machines": (
         "qemu-system-x86_64",
@@ -113,12 +115,10 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
     BROWSER: ("chromium",),
     BUNDLES: ("git", "gpg", "gpg-agent"),
 }
-"""What has to be in the path for a group on a system without apt, where packages have other names; libraries are
-no programs, and say themselves that they are missing."""
 
+# noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists services instead of
+# restarting them under the operator. LC_ALL: what went wrong is known by apt's and dpkg's English words.
 _ENVIRONMENT = ("env", "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_MODE=l", "LC_ALL=C.UTF-8")
-"""noninteractive: no dialogue can be answered here. NEEDRESTART_MODE=l: Ubuntu's needrestart lists services instead of
-restarting them under the operator. LC_ALL: what went wrong is known by apt's and dpkg's English words."""
 
 _SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 

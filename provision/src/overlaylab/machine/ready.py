@@ -44,8 +44,8 @@ class Needs:
     libvirt: bool = False
 
 
+# Images can be built, and virtual machines run.
 MACHINES = Needs(libvirt=True)
-"""Images can be built, and virtual machines run."""
 
 
 def ensure(needs: Needs = MACHINES, groups: Collection[str] = ()) -> None:

@@ -20,8 +20,8 @@ class Release:
     absent: Mapping[str, str] = field(default_factory=dict)
 
 
+# https://wiki.debian.org/ReleaseGoals/64bit-time: those with a time in their interface.
 _WIDER_TIMES = {name: f"{name}t64" for name in ("libgtk-3-0", "libasound2", "libatk-bridge2.0-0", "libcups2")}
-"""https://wiki.debian.org/ReleaseGoals/64bit-time: those with a time in their interface."""
 
 RELEASES = {
     "debian-12": Release("Debian 12"),

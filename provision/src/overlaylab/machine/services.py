@@ -42,8 +42,8 @@ for tool in iptables ip6tables; do
 done
 """
 
+# Seconds until libvirt has to answer after its start; 1 s where this was measured.
 _START_WAIT = 30.0
-"""Seconds until libvirt has to answer after its start; 1 s where this was measured."""
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def make(key: Path, comment: str = "") -> None:
         for half in (key, public_file(key)):
             half.unlink(missing_ok=True)
         seen = (done.stderr or done.stdout).strip() or f"ssh-keygen ended with {done.returncode}"
-        if disk_full.told(seen) or disk_full.is_full(key.parent):
+        if disk_full.is_reported(seen) or disk_full.is_full(key.parent):
             raise disk_full.error(f"SSH key {key}", seen)
         raise UserError(f"SSH key {key}", "must be made", seen=seen, fix="Correct what ssh-keygen names")
 

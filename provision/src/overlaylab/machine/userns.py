@@ -17,14 +17,14 @@ from overlaylab.core.errors import UserError
 from overlaylab.machine.packages import find_program
 from overlaylab.machine.root import is_root, user_name
 
+# Ubuntu 24.04 and later: without a profile that allows it, a program has no rights in a namespace that it makes.
 APPARMOR = "kernel.apparmor_restrict_unprivileged_userns"
-"""Ubuntu 24.04 and later: without a profile that allows it, a program has no rights in a namespace that it makes."""
 
+# {setting: the value with which it forbids}. sysctl/kernel.rst and sysctl/user.rst; the second is Debian's own.
 FORBIDS = {APPARMOR: "1", "kernel.unprivileged_userns_clone": "0", "user.max_user_namespaces": "0"}
-"""{setting: the value with which it forbids}. sysctl/kernel.rst and sysctl/user.rst; the second is Debian's own."""
 
+# What to set where nothing narrower than the whole machine's setting helps.
 ALLOWS = {"kernel.unprivileged_userns_clone": "1", "user.max_user_namespaces": "1000"}
-"""What to set where nothing narrower than the whole machine's setting helps."""
 
 SYSCTL_FILE = "/etc/sysctl.d/60-overlaylab.conf"
 PROFILES = Path("/etc/apparmor.d")
@@ -38,8 +38,8 @@ class Program:
     path: str
 
 
+# Ubuntu's package apparmor brings this profile: gitlab.com/apparmor, profiles/apparmor.d/mmdebstrap.
 MMDEBSTRAP = Program("mmdebstrap", "/usr/bin/mmdebstrap")
-"""Ubuntu's package apparmor brings this profile: gitlab.com/apparmor, profiles/apparmor.d/mmdebstrap."""
 
 
 def electron(runtime: Path) -> Program:

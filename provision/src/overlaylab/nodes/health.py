@@ -14,11 +14,11 @@ from typing import Any
 
 from overlaylab.core.model import Evidence
 
+# On a node: the sample that was taken in the middle of the trial whose client ran there.
 KEPT = "/run/overlaylab/health"
-"""On a node: the sample that was taken in the middle of the trial whose client ran there."""
 
+# States of a process, as proc_pid_stat(5) has them, in which it does no work.
 _ENDED = {"Z": "a zombie", "X": "dead", "T": "stopped", "t": "traced"}
-"""States of a process, as proc_pid_stat(5) has them, in which it does no work."""
 
 
 def sample_script(units: Collection[str]) -> str:
@@ -86,8 +86,8 @@ def kept_script() -> str:
 
 Sample = Mapping[str, Any]
 
+# [number, state, start in ticks since boot].
 Process = Sequence[Any]
-"""[number, state, start in ticks since boot]."""
 
 
 @dataclass(frozen=True)

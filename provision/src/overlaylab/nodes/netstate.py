@@ -33,6 +33,7 @@ printf ',"iptables_legacy":'; whenever iptable_filter lines iptables-legacy-save
 printf ',"ip6tables_legacy":'; whenever ip6table_filter lines ip6tables-legacy-save
 """
 
+# POSIX sh for root on a node: prints one JSON document. Loads nothing and changes nothing.
 COLLECT = (
     _HELPERS
     + r"""
@@ -71,21 +72,20 @@ printf ',"netns":'; lines ip netns list
 printf '}\n'
 """
 )
-"""POSIX sh for root on a node: prints one JSON document. Loads nothing and changes nothing."""
 
+# The same of its packet filters alone.
 FIREWALL = f"""{_HELPERS}
 printf '{{"none":null'
 {_FIREWALL}
 printf '}}\\n'
 """
-"""The same of its packet filters alone."""
 
 # Loaded when the first IPsec state asks for random numbers. The kernel keeps the generator that it made then, and
 # with it these modules, until it is shut down (crypto/rng.c): no reset could unload them, and they are no network.
 _KEPT_MODULES = frozenset({"drbg", "jitterentropy_rng", "sha512_generic", "sha3_generic"})
 
+# {section: {what it is about: its value}}.
 State = dict[str, dict[str, Any]]
-"""{section: {what it is about: its value}}."""
 
 _DROPPED_ANYWHERE = frozenset(
     {

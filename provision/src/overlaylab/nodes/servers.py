@@ -1,4 +1,4 @@
-"""Servers of the benchmark tools on a node, inside an endpoint's namespace, as transient systemd units.
+"""Servers of the tools on a node, inside an endpoint's namespace, as transient systemd units.
 
 A unit outlives a broken SSH connection and ends by itself when the runner was killed.
 """
@@ -13,22 +13,22 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import PlannedTrial
 from overlaylab.nodes.ssh import Node, Nodes
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools.base import Server
 
 PREFIX = "overlaylab-server-"
 ENDPOINT = "endpoint"
+# An endpoint that is the node's own network, for as long as something is measured on nodes without an overlay.
 OWN = "overlaylab-own"
-"""An endpoint that is the node's own network, for as long as something is measured on nodes without an overlay."""
+# Seconds after which a forgotten server ends, beyond the time that its trials may take.
 LIFETIME = 3600
-"""Seconds after which a forgotten server ends, beyond the time that its trials may take."""
 DAY = 86400
+# Seconds that the proof around one trial takes, at most.
 AROUND = 60
-"""Seconds that the proof around one trial takes, at most."""
 
 
+# Where systemd keeps the units that systemd-run(1) makes.
 TRANSIENT = "/run/systemd/transient"
-"""Where systemd keeps the units that systemd-run(1) makes."""
 
 
 def _stop() -> str:
@@ -40,8 +40,8 @@ for unit in {TRANSIENT}/{PREFIX}*; do
 done"""
 
 
+# Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has.
 _STATES = {"tcp": "0A", "udp": "07"}
-"""Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has."""
 
 
 def _look(endpoint: str, transports: Iterable[str]) -> str:
@@ -91,7 +91,7 @@ async def own_network(nodes: Nodes) -> AsyncIterator[str]:
 
 def lifetime(trials: Iterable[PlannedTrial]) -> int:
     """Seconds that servers are given which are started for all of these trials."""
-    longest = (benchmarks.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
+    longest = (tools.load(trial.tool).timeout(trial.parameters) + AROUND for trial in trials)
     return min(LIFETIME + math.ceil(sum(longest)), DAY)
 
 
@@ -100,11 +100,11 @@ def in_endpoint(argv: Sequence[str], timeout: float) -> str:
     return shlex.join(["timeout", "-k", "2", f"{timeout:g}", "ip", "netns", "exec", ENDPOINT, *argv])
 
 
-def wanted(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
+def needed(trials: Iterable[PlannedTrial]) -> dict[str, Server]:
     """{name: server} for the trials: one for each tool, port and transport, however many trials it serves."""
     found: dict[str, Server] = {}
     for trial in trials:
-        server = benchmarks.load(trial.tool).server(trial.parameters)
+        server = tools.load(trial.tool).server(trial.parameters)
         if server is None:
             continue
         name = f"{trial.tool}-{server.port}-{server.transport}"

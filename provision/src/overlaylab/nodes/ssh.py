@@ -10,12 +10,16 @@ import signal
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict, Unpack
-
-import asyncssh
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from overlaylab.core.errors import NodeError
+from overlaylab.core.lazily import lazily
 from overlaylab.specs.inventory import Inventory, InventoryNode
+
+if TYPE_CHECKING:
+    import asyncssh
+else:
+    asyncssh = lazily("asyncssh")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from overlaylab.core.model import JSON, Variant
 from overlaylab.nodes.ssh import Nodes
@@ -19,6 +19,15 @@ from overlaylab.specs.inventory import Inventory
 
 # Takes one line for the user about what goes on.
 Say = Callable[[str], None]
+
+
+class How(TypedDict, total=False):
+    """What nodes are made for. vcpus, quota: kept from providers that change them while nodes run."""
+
+    underlay_mtu: int | None
+    role_arguments: JSON | None
+    vcpus: int | None
+    quota: float | None
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,17 @@ from overlaylab.specs.profile import Profile
 Verdicts = Mapping[Variant, Verdict]
 
 
-def choose(asked: str | None, variants: Sequence[Variant], profile: Profile | None) -> tuple[str, str]:
+def choose(name: str | None, variants: Sequence[Variant], profile: Profile | None) -> tuple[str, str]:
     """(provider, a sentence that says which and why) for what is to be measured.
 
-    asked: PROVIDER, None or empty where it was not given. Then it is the fallback where KVM works; else system
+    name: PROVIDER, None or empty where it was not given. Then it is the fallback where KVM works; else system
     containers where this machine's kernel has all that variants and profile declare, a latency included;
     else the fallback with emulated CPUs. Loads nothing and uses no sudo. Raises UserError for an unknown provider,
     and for one that cannot run what is asked.
     """
-    if asked:
-        registry.check(asked)
-        return asked, _as_asked(asked, variants, profile)
+    if name:
+        registry.check(name)
+        return name, _as_asked(name, variants, profile)
     fallback, other = registry.fallback(), registry.before_emulation()
     if not ACCELERATORS[ready.accelerator()].is_emulated:
         return fallback, f"provider {fallback}: KVM works here"

@@ -12,23 +12,24 @@ import shlex
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Unpack
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Node, Nodes
-from overlaylab.providers import Entered, Say, requirements
+from overlaylab.providers import Entered, How, Say, requirements
 from overlaylab.shaping import cpu, scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 TIMER = "overlaylab-deadman"
 # Seconds without a word from the runner after which a host cleans itself up.
 PATIENCE = 600
 RENEW_EVERY = 120
-# Commands that every host needs, besides the benchmarks' tools.
+# Commands that every host needs, besides the measuring tools.
 TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
@@ -57,13 +58,11 @@ class HostState:
     # What systemd-detect-virt(1) says of the hosts decides, once they were asked.
     accelerator = "bare"
 
-    def __init__(
-        self, path: Path, nodes: Nodes, underlay_mtu: int | None, role_arguments: JSON | None
-    ) -> None:
+    def __init__(self, path: Path, nodes: Nodes, **how: Unpack[How]) -> None:
         """path: the hosts' inventory."""
         self.path, self.nodes = path, nodes
-        self.underlay_mtu = underlay_mtu
-        self.role_arguments = role_arguments or {}
+        self.underlay_mtu = how.get("underlay_mtu")
+        self.role_arguments = how.get("role_arguments") or {}
         # What each host is, once they were asked.
         self.facts: dict[str, JSON] = {}
         self._current: Variant | None = None
@@ -114,7 +113,7 @@ class HostState:
 
     async def _check_tools(self, variants: Sequence[Variant]) -> None:
         """Refuse hosts that lack a command that measuring or an overlay needs."""
-        wanted = {*TOOLS, *(benchmarks.load(name).version_argv()[0] for name in benchmarks.tools())}
+        wanted = {*TOOLS, *(tools.load(name).version_argv()[0] for name in tools.names())}
         for variant in variants:
             overlay = overlays.load(variant.overlay)
             wanted |= {*overlay.needs.commands, *overlay.modes[variant.key].commands}

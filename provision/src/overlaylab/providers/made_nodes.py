@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from pathlib import Path
+from typing import Unpack
 
-from overlaylab.core.model import JSON, Variant
+from overlaylab.core.model import Variant
+from overlaylab.image import node_image
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Nodes
+from overlaylab.providers import How, Say, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.shaping import scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
 from overlaylab.specs import overlays
+from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, load_inventory
 
 
 class MadeNodes:
-    """folder: where the provider keeps what it knows of the cluster."""
+    """The nodes of a cluster's file."""
 
     capabilities: Capabilities
-    folder: Path
-    underlay_mtu: int | None
-    role_arguments: JSON
-    _nodes: Nodes | None = None
-    # When the inventory was written that `_nodes` was made of, in ns.
-    _as_of: int | None = None
+    # Of the image, as `packer/systems` has it.
+    system = "debian"
+
+    def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
+        self.spec, self.say = spec, say
+        self.cluster = spec.name
+        self.underlay_mtu = how.get("underlay_mtu")
+        self.role_arguments = how.get("role_arguments") or {}
+        self.image = node_image.image_key(self.system)
+        # Where the provider keeps what it knows of the cluster.
+        self.folder = registry.folder(self.name, spec.name)
+        self._nodes: Nodes | None = None
+        # When the inventory was written that `_nodes` was made of, in ns.
+        self._as_of: int | None = None
 
     @property
     def name(self) -> str:

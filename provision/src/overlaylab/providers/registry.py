@@ -8,24 +8,14 @@ import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.core.model import JSON
 from overlaylab.machine import ready, services
-from overlaylab.providers import Provider, Say, kinds
+from overlaylab.providers import How, Provider, Say, kinds
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.specs import cluster as clusters
-
-
-class How(TypedDict, total=False):
-    """What nodes are made for. vcpus, quota: kept from providers that change them while nodes run."""
-
-    underlay_mtu: int | None
-    role_arguments: JSON | None
-    vcpus: int | None
-    quota: float | None
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import shutil
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from typing import Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.accelerators import ACCELERATORS
@@ -22,7 +22,7 @@ from overlaylab.image import node_image
 from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ssh
-from overlaylab.providers import Entered, Say
+from overlaylab.providers import Entered, How, Say
 from overlaylab.providers.made_nodes import MadeNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
@@ -56,28 +56,18 @@ class SnapshotVMs(MadeNodes, ABC):
         self,
         spec: ClusterSpec,
         say: Say,
-        *,
-        system: str,
-        underlay_mtu: int | None,
-        role_arguments: JSON | None,
         accelerator: str,
-        folder: Path,
         box: str,
         made_of: Sequence[object] = (),
+        **how: Unpack[How],
     ) -> None:
         """box: name under which Vagrant gets the image; made_of: what else than the image the nodes come from."""
-        self.spec, self.say = spec, say
-        self.underlay_mtu = underlay_mtu
-        self.role_arguments = role_arguments or {}
-        self.cluster = spec.name
-        self.system = system
+        super().__init__(spec, say, **how)
         self.accelerator = accelerator
-        self.image = node_image.image_key(system)
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
         key = ssh_keys.ensure()
         # The public key too: nodes let in the one that they were made with.
         self.key = digest(self.image, spec.digest, accelerator, vagrantfile, ssh_keys.public(key), *made_of)
-        self.folder = folder
         # Names of the nodes' machines, as the hypervisor knows them, in the nodes' order.
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
         self.vagrant = Vagrant(
@@ -86,7 +76,7 @@ class SnapshotVMs(MadeNodes, ABC):
             accelerator=accelerator,
             key=key,
             provider=self.name,
-            folder=folder,
+            folder=self.folder,
         )
         self._names: dict[Variant, str] = {}
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+# Pixels from tick to tick at least; on a log axis numbers are shorter.
 APART, LOG_APART = 64, 44
-"""Pixels from tick to tick at least; on a log axis numbers are shorter."""
+# Values that span more than this factor stand on a log axis: a linear one would crowd all but the largest.
 DECADE = 10.0
-"""Values that span more than this factor stand on a log axis: a linear one would crowd all but the largest."""
 MANTISSAS = (1.0, 2.0, 5.0)
 SLACK = 1e-9
 

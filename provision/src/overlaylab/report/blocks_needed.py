@@ -19,8 +19,8 @@ from overlaylab.stats.inference import MEDIAN_TAKES, POWER, blocks_needed, fewes
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
+# Runs that are looked at: older ones are another machine's, in effect.
 NEWEST = 5
-"""Runs that are looked at: older ones are another machine's, in effect."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +54,19 @@ def lines(tiers: Sequence[Request], accelerator: str) -> Iterable[str]:
         yield f"   so {first.blocks} claim nothing: the table will show min–max"
     elif first.blocks < least:
         yield f"   so {first.blocks} give intervals, and no verdict"
-    for asked in tiers:
-        where = f" on {asked.profile.name}" if len(tiers) > 1 else ""
-        yield f"blocks needed{where}: {_needed(asked, seen(asked, accelerator), count, shares)}"
+    for request in tiers:
+        where = f" on {request.profile.name}" if len(tiers) > 1 else ""
+        yield f"blocks needed{where}: {_needed(request, seen(request, accelerator), count, shares)}"
 
 
-def _needed(asked: Request, known: dict[Variant, Seen], count: int, shares: int) -> str:
-    own = {v: known[v] for v in asked.variants if v in known}
+def _needed(request: Request, known: dict[Variant, Seen], count: int, shares: int) -> str:
+    own = {v: known[v] for v in request.variants if v in known}
     if not own:
         return (
-            f"not known: no run of {asked.suite.name} under {asked.profile.name} was seen yet on this accelerator "
+            f"not known: no run of {request.suite.name} under {request.profile.name} was seen yet on this accelerator "
             "whose ratios show how far blocks are apart"
         )
-    margin = asked.rules.margin
+    margin = request.rules.margin
     # A step moves both values of a ratio, so that much of the margin is never seen.
     needed = {
         v: blocks_needed(margin - 2 * s.step, s.spread, count, shares) if margin > 2 * s.step else None
@@ -74,7 +74,7 @@ def _needed(asked: Request, known: dict[Variant, Seen], count: int, shares: int)
     }
     worst = max(own, key=lambda v: (needed[v] is None, needed[v] or 0, own[v].spread))
     found, name = own[worst], name_of(worst, False)
-    unseen = [name_of(v, False) for v in asked.variants if not v.is_baseline and v not in own]
+    unseen = [name_of(v, False) for v in request.variants if not v.is_baseline and v not in own]
     rest = f"; nothing seen yet of {', '.join(unseen)}" if unseen else ""
     if margin <= 2 * found.step:
         return f"no number tells {percent(margin)} of {name}: the tool's step is {percent(found.step)} of the value{rest}"
@@ -85,7 +85,7 @@ def _needed(asked: Request, known: dict[Variant, Seen], count: int, shares: int)
     )
 
 
-def seen(asked: Request, accelerator: str) -> dict[Variant, Seen]:
+def seen(request: Request, accelerator: str) -> dict[Variant, Seen]:
     """From the newest runs of the suite, profile and accelerator; empty where there is no database."""
     path = paths.database()
     if not path.exists():
@@ -96,7 +96,7 @@ def seen(asked: Request, accelerator: str) -> dict[Variant, Seen]:
                 "SELECT run_id FROM run WHERE suite = ? AND suite_digest = ? AND profile_digest = ?"
                 " AND accelerator = ? AND origin = 'measured' AND trials_ok > 0"
                 " ORDER BY created_at DESC LIMIT ?",
-                (asked.suite.name, asked.suite.digest, asked.profile.digest, accelerator, NEWEST),
+                (request.suite.name, request.suite.digest, request.profile.digest, accelerator, NEWEST),
             ).fetchall()
         found: dict[Variant, list[Row]] = {}
         for (run_id,) in rows:

@@ -27,8 +27,8 @@ from overlaylab.store.store import Store
 if TYPE_CHECKING:
     from overlaylab.results.fidelity import Verdict
 
+# Raise it with every change of what is computed or said here: rows of before are then made again.
 MADE_BY = 3
-"""Raise it with every change of what is computed or said here: rows of before are then made again."""
 PUBLISHED_FILES = ("published.csv", "published_precision.csv", "published_flaws.csv")
 
 

@@ -23,11 +23,11 @@ def unpacked(packed: Path, folder: Path) -> Path:
     return found
 
 
+# Tables that hold a run, each after those it refers to; what is said of it is made anew.
 OF_A_RUN = (
     *("_run", "_run_variant", "_node", "_trial", "_output", "_sample", "_trial_summary", "_histogram"),
     *("_evidence", "_profile_check"),
 )
-"""Tables that hold a run, each after those it refers to; what is said of it is made anew."""
 
 
 def make_current(packed: Path = DEMO) -> bool:

@@ -17,9 +17,9 @@ from overlaylab.core.errors import UserError
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
+# What makes a spreadsheet run a cell (https://owasp.org/www-community/attacks/CSV_Injection), also behind white space
+# and control characters, which one may drop. As in viewer/src/renderer/csv.ts.
 FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\x7f-\x9f\ufeff]*[=+\-@]")
-"""What makes a spreadsheet run a cell (https://owasp.org/www-community/attacks/CSV_Injection), also behind white space
-and control characters, which one may drop. As in viewer/src/renderer/csv.ts."""
 
 
 def export(store: Store, kind: str, out: str, run_id: str | None = None) -> int:

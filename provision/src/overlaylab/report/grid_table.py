@@ -208,7 +208,7 @@ def footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) 
     width = max(len(tier.profile) for tier in tiers)
     yield "Runs, each with a table of its own (./task results:show RUN=id):"
     for tier in tiers:
-        yield f"   {tier.profile:{width}}  {_told(tier)}"
+        yield f"   {tier.profile:{width}}  {_run_line(tier)}"
     for profile, words in differences(tiers):
         yield f"{profile} was measured with {words}: these two rows cannot be compared."
     yield from (f"{mark}  {text}." for text, mark in notes.items())
@@ -228,7 +228,7 @@ def footer(tiers: Sequence[Tier], found: Sequence[Grid], notes: dict[str, str]) 
     yield from (caveat for name in used if (caveat := ACCELERATORS[name].caveat))
 
 
-def _told(tier: Tier) -> str:
+def _run_line(tier: Tier) -> str:
     if tier.report is None:
         return "no run yet"
     run = tier.report.run

@@ -37,14 +37,14 @@ from overlaylab.store.store import Store
 if TYPE_CHECKING:  # it imports all that measuring takes
     from overlaylab.results.tiers import Group
 
+# Tables from which on the page has a list of them.
 MANY = 9
-"""Tables from which on the page has a list of them."""
+# Characters of a cell from which on it may be broken.
 LONG = 40
-"""Characters of a cell from which on it may be broken."""
+# Overlays that stand side by side in the table of several tiers.
 ABREAST = 6
-"""Overlays that stand side by side in the table of several tiers."""
+# Characters of one text, and of one in a table or a title, that are shown; how many there are is said where it has more.
 LONGEST, NAME = 500, 160
-"""Characters of one text, and of one in a table or a title, that are shown; how many there are is said where it has more."""
 
 
 @dataclass(frozen=True)

@@ -16,18 +16,18 @@ from overlaylab.report.table import numbers, unit_of
 from overlaylab.report.verdicts_table import MISSING, confidence, digits, verdict_cell
 from overlaylab.results.rows import Ratio, Row, Table, name_of
 
+# Of the drawing, of the verdict, between the two panels, and of the right margin, in pixels.
 WIDTH, WORD, SPACE, RIGHT = 960, 96, 48, 30
-"""Of the drawing, of the verdict, between the two panels, and of the right margin, in pixels."""
+# The left panel's part of the two.
 SHARE = 0.56
-"""The left panel's part of the two."""
+# Height of the panels' titles, between two strips, and of the numbers.
 TOP, GAP, AXIS = 26, 6, 26
-"""Height of the panels' titles, between two strips, and of the numbers."""
+# Characters of a name that fit beside a strip, and pixels of one.
 LABEL, LETTER = 30, 7.4
-"""Characters of a name that fit beside a strip, and pixels of one."""
+# As axis.DECADE, of ratios, of which 2 is as far from 1 as 0.5 is.
 RATIOS = 3.0
-"""As axis.DECADE, of ratios, of which 2 is as far from 1 as 0.5 is."""
+# Dots in one drawing from which on they are no shapes of their own that say their value.
 MANY = 1000
-"""Dots in one drawing from which on they are no shapes of their own that say their value."""
 
 
 @dataclass(frozen=True)

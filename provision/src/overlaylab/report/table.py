@@ -18,7 +18,7 @@ from overlaylab.report import checks
 from overlaylab.report.verdicts_table import (
     MISSING,
     digits,
-    precision_said,
+    precision_sentence,
     ratio_cell,
     ratios,
     sentences,
@@ -31,8 +31,8 @@ from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
 SCALES = checks.UNITS
+# A tool's step is mentioned where it is more than this part of the values.
 WORTH_SAYING = 0.005
-"""A tool's step is mentioned where it is more than this part of the values."""
 
 
 def show(
@@ -124,7 +124,7 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
             f"({run.trials_done} of {run.trials_planned} trials done).{how}",
             "yellow",
         )
-    elif said := precision_said(whole.tables, whole.rules, whole.blocks_done):
+    elif said := precision_sentence(whole.tables, whole.rules, whole.blocks_done):
         yield Text(said)
 
 

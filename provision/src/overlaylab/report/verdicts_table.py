@@ -48,7 +48,7 @@ def around(ratio: Ratio, final: bool) -> str:
     return "" if low == high else f" [{low}–{high}]"
 
 
-def precision_said(tables: Sequence[Table], rules: Rules, blocks_done: int) -> str | None:
+def precision_sentence(tables: Sequence[Table], rules: Rules, blocks_done: int) -> str | None:
     """How a run with PRECISION ended; None for one without."""
     if rules.precision is None or not rules.looks:
         return None

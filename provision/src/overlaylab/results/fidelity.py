@@ -16,19 +16,19 @@ from overlaylab.shaping.node_state import idle_share
 from overlaylab.stats.inference import Interval
 
 REPRODUCED, DIFFERS, CANNOT_TELL = "reproduced", "differs", "cannot tell"
+# On this accelerator, that is; its reason says why.
 NOT_REPRODUCIBLE = "not reproducible"
-"""On this accelerator, that is; its reason says why."""
 NOT_MEASURED = "not measured"
 
+# Ratios that overlap but may, by their intervals, be further apart than this have not been shown to agree.
 APART = 1.25
-"""Ratios that overlap but may, by their intervals, be further apart than this have not been shown to agree."""
+# An interval that holds 1 and reaches further than this from it leaves open whether the overlay costs anything.
 OPEN = 0.1
-"""An interval that holds 1 and reaches further than this from it leaves open whether the overlay costs anything."""
+# Ticks of /proc/stat in a second: a constant towards user space (proc(5)).
 USER_HZ = 100
-"""Ticks of /proc/stat in a second: a constant towards user space (proc(5))."""
+# How far runs of one and the same pair were apart in the one publication that printed its repetitions (ukti-2016,
+# the host of t2.small): where a publication gives no spread, a smaller gap is not held to be a difference.
 SPREAD_ELSEWHERE = 934 / 832
-"""How far runs of one and the same pair were apart in the one publication that printed its repetitions (ukti-2016,
-the host of t2.small): where a publication gives no spread, a smaller gap is not held to be a difference."""
 
 
 @dataclass(frozen=True)

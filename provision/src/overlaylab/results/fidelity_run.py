@@ -15,12 +15,12 @@ from overlaylab.results.rows import Row, Table
 from overlaylab.shaping import checks
 from overlaylab.stats.inference import median_ratio
 from overlaylab.store.store import Store
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# What is judged, of TCP.
 METRICS = ("goodput", "latency_one_way")
-"""What is judged, of TCP."""
+# Checks of a profile without which a metric is not the tier's.
 CHECKS = {"goodput": ("goodput",), "latency_one_way": ("rtt-baseline", "rtt-idle")}
-"""Checks of a profile without which a metric is not the tier's."""
 
 Judged = Callable[[Table, Row, Published], Verdict | None]
 
@@ -78,7 +78,7 @@ def _load(store: Store, run_id: str, benchmark: str, variant: Variant) -> Load |
     )
     busier = []
     for row in rows:
-        seconds = benchmarks.load(row["tool"]).duration(json.loads(row["parameters"]))
+        seconds = tools.load(row["tool"]).duration(json.loads(row["parameters"]))
         loads = [load_of(s["before"], s["after"], seconds) for s in json.loads(row["node_state"]).values()]
         known = [load for load in loads if load]
         if known:

@@ -15,8 +15,8 @@ from overlaylab.stats.samples import ratio_of_means
 if TYPE_CHECKING:
     from overlaylab.results.published import Pair
 
+# Columns of published_flaws.csv that say which pairs a flaw concerns; an empty one means all.
 FLAW_KEYS = ("publication", "cloud", "instance", "overlay", "mode", "protocol", "metric")
-"""Columns of published_flaws.csv that say which pairs a flaw concerns; an empty one means all."""
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from overlaylab.results import precision
 from overlaylab.specs import overlays
 from overlaylab.store.store import Store
 
+# Published values are rounded: two that are one step apart may differ by a little more.
 ROUNDING = 1.05
-"""Published values are rounded: two that are one step apart may differ by a little more."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def published_ratio(
     )
 
 
-def mtu_told(arguments: str | None, overlay: str) -> int | None:
+def mtu_typed(arguments: str | None, overlay: str) -> int | None:
     """The MTU, bytes, in what was typed as ARGUMENTS=overlay_weave_mtu=8950; None where none was."""
     for word in shlex.split(arguments or ""):
         option, _, value = word.partition("=")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from overlaylab.core.errors import UserError
 from overlaylab.core.metrics import COMPARED_UNITS, COSTS, is_latency
 from overlaylab.core.model import JSON, Variant
-from overlaylab.results.published import mtu_told, published_ratio
+from overlaylab.results.published import mtu_typed, published_ratio
 from overlaylab.results.rows import Ratio, Row, Table, Tail
 from overlaylab.results.tails import tails_of
 from overlaylab.results.values import Cell, Place, Values, values_of
@@ -23,13 +23,13 @@ from overlaylab.run.plan import REMOTE
 from overlaylab.shaping.theory import ratio_theory
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store, StoredRun
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one.
 STEP_TOLERANCE = 1.05
-"""A tool's step is not exact: qperf divides whole messages by a time a little off the nominal one."""
 
+# Costs that are stored and exported, and would make a table of their own under each benchmark.
 UNPRINTED = tuple(sorted(name for name in COSTS if not name.startswith("cpu_")))
-"""Costs that are stored and exported, and would make a table of their own under each benchmark."""
 
 HeaderBytes = Callable[[Variant], int | None]
 
@@ -124,7 +124,7 @@ def _table(
     tails: Mapping[tuple[str, str, Place, Variant], Tail],
 ) -> Table:
     cells = values.cells
-    protocol = benchmarks.protocol(values.benchmark, values.parameters)
+    protocol = tools.protocol(values.benchmark, values.parameters)
     host = next((cells[v] for v in run.record.variants if v.is_baseline and v in cells), None)
     has_host = any(variant.is_baseline for variant in run.record.variants)
     compared = values.unit in COMPARED_UNITS
@@ -152,7 +152,7 @@ def _table(
                     variant,
                     values.metric,
                     protocol,
-                    {overlay_mtu, mtu_told(run.record.arguments.get("arguments"), variant.overlay)},
+                    {overlay_mtu, mtu_typed(run.record.arguments.get("arguments"), variant.overlay)},
                 )
                 if compared and remote
                 else (),
@@ -180,9 +180,9 @@ def _tool(name: str, version: str | None, metric: str) -> str:
     """
     known = version is not None and version.lower().startswith(name.rstrip("0123456789"))
     words = " ".join(([] if known else [name]) + ([version] if version else []))
-    if name not in benchmarks.tools() or not is_latency(metric):
+    if name not in tools.names() or not is_latency(metric):
         return words
-    tool = benchmarks.load(name)
+    tool = tools.load(name)
     loop = ", closed loop" if tool.closed_loop else ""
     return f"{words}{loop}, {tool.latency_is} of each trial"
 

@@ -10,8 +10,8 @@ from overlaylab.results.rows import Tail
 from overlaylab.store.store import Store
 
 P99 = 0.99
+# Messages of a trial below which its 99th percentile would be its largest value by another name.
 FEWEST = 100
-"""Messages of a trial below which its 99th percentile would be its largest value by another name."""
 
 QUERY = """
 SELECT t.benchmark, s.metric, t.placement, t.direction, t.client_node, t.server_node, t.overlay, t.mode, t.encrypted,

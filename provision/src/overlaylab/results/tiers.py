@@ -61,8 +61,8 @@ def requests(profiles: str, overlay: str, typed: Options = Options()) -> tuple[R
     found: list[Request] = []
     for name in names:
         seed = found[0].seed if found else typed.seed
-        asked = experiment.request(overlay, replace(typed, profile=name, seed=seed))
-        found.append(replace(asked, group=group, profiles=names))
+        request = experiment.request(overlay, replace(typed, profile=name, seed=seed))
+        found.append(replace(request, group=group, profiles=names))
     return tuple(found)
 
 
@@ -89,13 +89,13 @@ def _names(profiles: str) -> tuple[str, ...]:
     return names
 
 
-def choose_provider(asked: Sequence[Request]) -> tuple[str, str]:
+def choose_provider(group: Sequence[Request]) -> tuple[str, str]:
     """(provider, a sentence that says which and why) for all tiers. UserError where one cannot run on it.
 
     Where the choice would differ between tiers it is VMs for all: system containers and VMs are two
     accelerators, whose results stand in no table together.
     """
-    chosen = [provider_choice.choose(one.provider, one.variants, one.profile) for one in asked]
+    chosen = [provider_choice.choose(one.provider, one.variants, one.profile) for one in group]
     names = dict.fromkeys(name for name, _ in chosen)
     if len(names) == 1:
         name, first = chosen[0]
@@ -105,7 +105,7 @@ def choose_provider(asked: Sequence[Request]) -> tuple[str, str]:
         return name, first if len(sentences) == 1 else f"{first}; the other tiers likewise"
     tier, (_, why) = next(
         (one.profile.name, choice)
-        for one, choice in zip(asked, chosen, strict=True)
+        for one, choice in zip(group, chosen, strict=True)
         if choice[0] == registry.fallback()
     )
     return (

@@ -17,8 +17,8 @@ from typing import Any
 from overlaylab.core.model import JSON, Variant
 from overlaylab.store.store import Store
 
+# (placement, direction, client's node, server's node).
 Place = tuple[str, str, str, str]
-"""(placement, direction, client's node, server's node)."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,16 @@ SELECT t.trial_id, t.block, s.value, s.resolution,
 FROM trial_summary AS s JOIN trial AS t USING (trial_id)
 WHERE s.run_id = ? AND NOT t.warmup AND s.metric NOT IN (SELECT value FROM json_each(?))
 """
+# Columns of QUERY that are a trial's own; the next six make a table.
 OWN = 4
-"""Columns of QUERY that are a trial's own; the next six make a table."""
 TABLE = 6
 
+# (trial, block, value, resolution): the first columns.
 Own = tuple[int, int, float, float | None]
-"""(trial, block, value, resolution): the first columns."""
+# The columns behind them, or some of these.
 Key = tuple[Any, ...]
-"""The columns behind them, or some of these."""
+# (first trial, key without the table, rows).
 Group = tuple[int, Key, list[Own]]
-"""(first trial, key without the table, rows)."""
 
 
 def values_of(store: Store, run_id: str, without: Collection[str] = ()) -> list[Values]:

@@ -15,16 +15,16 @@ from typing import Any
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.model import JSON, PlannedTrial, Sample
 from overlaylab.run.plan import LOCAL
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5)).
 USER_HZ = 100
-"""Ticks per second in /proc/stat, on every architecture that Linux shows them to user space on (proc(5))."""
+# Of /proc/stat's columns; `user` has guests' time in it, `steal` is somebody else's.
 BUSY = ("user", "nice", "system", "irq", "softirq")
-"""Of /proc/stat's columns; `user` has guests' time in it, `steal` is somebody else's."""
 GIGABYTE = 1e9
 
+# {node: {"before": its state, "after": its state}}, as `proof.states_around` gives them.
 States = Mapping[str, Mapping[str, Any]]
-"""{node: {"before": its state, "after": its state}}, as `proof.states_around` gives them."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def work(trial: PlannedTrial, measured: Iterable[Sample]) -> Work:
     What a tool omits at the start is taken to have carried as much as the rest: its CPU time counts as well.
     """
     found = {one.metric: one.value for one in measured if one.t_start is None and one.quantile is None}
-    seconds = benchmarks.load(trial.tool).duration(trial.parameters)
+    seconds = tools.load(trial.tool).duration(trial.parameters)
     goodput, latency = found.get("goodput"), found.get("latency_one_way")
     transactions = trial.parameters.get("transactions")
     if transactions is None and latency:

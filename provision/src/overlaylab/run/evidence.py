@@ -24,31 +24,31 @@ from overlaylab.core.model import JSON, Evidence
 from overlaylab.shaping.node_state import qdisc_bytes
 from overlaylab.specs.overlays import Mode
 
+# Sixteen bytes, the most that ping's -p takes (ping(8)); repeated through the payload.
 MARKER = b"overlaylab-proof"
-"""Sixteen bytes, the most that ping's -p takes (ping(8)); repeated through the payload."""
 
 PINGS = 3
+# Bytes of an IPv4 header and an ICMP header, which ping's -s does not count.
 HEADERS = 28
-"""Bytes of an IPv4 header and an ICMP header, which ping's -s does not count."""
 
+# How far the sender's qdisc and the receiver's NIC may differ, as a ratio.
 ACCOUNTING_TOLERANCE = 0.002
-"""How far the sender's qdisc and the receiver's NIC may differ, as a ratio."""
 
+# Bytes by which they may differ in any case: the two nodes are not read at the same moment, and keepalives
+# or ARP pass in between. Super-packets counted by one header would miss far more in any transfer.
 ACCOUNTING_SLACK = 4096
-"""Bytes by which they may differ in any case: the two nodes are not read at the same moment, and keepalives
-or ARP pass in between. Super-packets counted by one header would miss far more in any transfer."""
 
 _CUT = "=====overlaylab====="
 
 
+# Asks the overlay itself; its role installs the command (docs/adding-an-overlay.md).
 STATUS = "/usr/local/lib/overlaylab/overlay-status"
-"""Asks the overlay itself; its role installs the command (docs/adding-an-overlay.md)."""
 
+# What asks a peer's endpoint, by the probe that the mode declares; the role brings the other one, with ping's options.
 ASK = {"icmp": "ping", "udp": "/usr/local/lib/overlaylab/overlay-probe"}
-"""What asks a peer's endpoint, by the probe that the mode declares; the role brings the other one, with ping's options."""
 
+# Prints what carries packets to a peer: routes, FDB entries, tunnels, flows; its role installs the command.
 PATH = "/usr/local/lib/overlaylab/overlay-path"
-"""Prints what carries packets to a peer: routes, FDB entries, tunnels, flows; its role installs the command."""
 
 
 @dataclass(frozen=True)

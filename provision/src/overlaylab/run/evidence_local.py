@@ -27,17 +27,17 @@ from overlaylab.run.evidence import (
 )
 from overlaylab.specs.overlays import Mode
 
+# The namespaces that a client and a server within one node run in.
 FIRST, SECOND = "endpoint", "endpoint2"
-"""The namespaces that a client and a server within one node run in."""
 
+# Makes the second one, attached as the first is; the overlay's role installs the command.
 ATTACH = f"/usr/local/lib/overlaylab/overlay-start {SECOND}"
-"""Makes the second one, attached as the first is; the overlay's role installs the command."""
 
+# Bytes of the largest IPv4 packet: a loopback device's MTU is one more.
 LARGEST = 65535
-"""Bytes of the largest IPv4 packet: a loopback device's MTU is one more."""
 
+# Seconds until the second endpoint has to answer the first: daemons learn of it when it is there.
 PATIENCE = 15
-"""Seconds until the second endpoint has to answer the first: daemons learn of it when it is there."""
 
 
 def addresses_script() -> str:

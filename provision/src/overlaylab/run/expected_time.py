@@ -9,12 +9,12 @@ from overlaylab.core.model import PlannedTrial
 from overlaylab.providers import requirements
 from overlaylab.run.plan import LOCAL
 from overlaylab.specs.profile import Profile
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# (round trip in s, bit/s) between two emulated nodes and within one: some 5000 transactions of deitcher-2016 each.
 EMULATED, EMULATED_LOCAL = (0.0015, 1e8), (0.0005, 5e8)
-"""(round trip in s, bit/s) between two emulated nodes and within one: some 5000 transactions of deitcher-2016 each."""
+# Between system containers and within one.
 SHARED_KERNEL = (0.00005, 1e10)
-"""Between system containers and within one."""
 OTHERWISE = (0.0003, 1e9)
 
 
@@ -24,7 +24,7 @@ def of_trials(
     """Seconds in all trials together. zones: {node: its zone}."""
     seconds, paths = 0.0, {}
     for trial in trials:
-        tool = benchmarks.load(trial.tool)
+        tool = tools.load(trial.tool)
         over = getattr(tool, "over", None)
         if over is None:
             seconds += tool.duration(trial.parameters)

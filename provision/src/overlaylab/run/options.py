@@ -27,12 +27,12 @@ class Limits:
     most: int
     fix: str
     # Where the number is not how one writes it.
-    most_told: str = ""
+    most_as_written: str = ""
 
     def check(self, variable: str, value: int) -> None:
         """Raises UserError."""
         if not self.least <= value <= self.most:
-            rule = f"must lie between {self.least} and {self.most_told or self.most}"
+            rule = f"must lie between {self.least} and {self.most_as_written or self.most}"
             raise UserError(variable, rule, seen=value, fix=self.fix)
 
 
@@ -154,7 +154,7 @@ class Options:
             help="Seed of the random order (default: a new one).",
             default="a new one",
             meaning="where the random order comes from",
-            limits=Limits(0, 2**63 - 1, fix="Leave it out for a new one", most_told="2^63 - 1"),
+            limits=Limits(0, 2**63 - 1, fix="Leave it out for a new one", most_as_written="2^63 - 1"),
         ),
     ] = None
     margin: Annotated[

@@ -14,8 +14,8 @@ from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.suite import BenchmarkSpec, Suite
 
 T = TypeVar("T")
+# Placements: client and server on two nodes, or in two endpoints of one.
 REMOTE, LOCAL = "remote", "local"
-"""Placements: client and server on two nodes, or in two endpoints of one."""
 
 
 def with_host(variants: Sequence[Variant], host: Variant) -> tuple[Variant, ...]:

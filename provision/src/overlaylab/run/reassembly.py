@@ -19,17 +19,17 @@ from overlaylab.core.model import JSON, PlannedTrial
 from overlaylab.run.evidence_local import FIRST, SECOND
 from overlaylab.run.proof import Ends
 from overlaylab.specs.profile import Profile
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# What may be left: a sixteenth of the room there is.
 FEW_BYTES = 256 * 1024
-"""What may be left: a sixteenth of the room there is."""
+# Seconds; what is there longer is somebody else's traffic, or a setting that is not the kernel's own.
 PATIENCE = 45.0
-"""Seconds; what is there longer is somebody else's traffic, or a setting that is not the kernel's own."""
 _PAUSE = 1.0
+# Seconds that Linux keeps the fragments of an incomplete datagram (`ipfrag_time`).
 KEPT = 30.0
-"""Seconds that Linux keeps the fragments of an incomplete datagram (`ipfrag_time`)."""
+# bit/s: more than that is a flood where no profile caps the rate.
 CARRIED = 1e9
-"""bit/s: more than that is a flood where no profile caps the rate."""
 ETHERNET_MTU = 1500
 
 # Each namespace has its own store: the node's for the host network and the underlay, the endpoints' for overlays.
@@ -76,8 +76,8 @@ def expected(trials: Sequence[PlannedTrial], profile: Profile) -> float:
     """Seconds that the trials of one cell, in their order, will wait for the fragments of those before them."""
     waits, kept = 0.0, 0.0
     for trial in trials:
-        if benchmarks.protocol(trial.benchmark, trial.parameters) != "udp":
-            kept = max(0.0, kept - benchmarks.load(trial.tool).duration(trial.parameters))
+        if tools.protocol(trial.benchmark, trial.parameters) != "udp":
+            kept = max(0.0, kept - tools.load(trial.tool).duration(trial.parameters))
             continue
         waits += kept
         kept = KEPT if _floods(trial.parameters, profile) else 0.0
@@ -87,7 +87,7 @@ def expected(trials: Sequence[PlannedTrial], profile: Profile) -> float:
 def _floods(parameters: JSON, profile: Profile) -> bool:
     """Whether it offers datagrams in fragments at more than the tier carries."""
     datagram, offered = parameters.get("datagram"), parameters.get("offered")
-    if datagram in (None, benchmarks.PATH) or offered is None:
+    if datagram in (None, tools.PATH) or offered is None:
         return False
-    fragmented = datagram + benchmarks.UDP_HEADERS > (profile.mtu or ETHERNET_MTU)
+    fragmented = datagram + tools.UDP_HEADERS > (profile.mtu or ETHERNET_MTU)
     return bool(fragmented and offered > (profile.rate or CARRIED))

@@ -29,7 +29,7 @@ from overlaylab.shaping import shaper
 from overlaylab.shaping.shaper import Shaper
 from overlaylab.specs import overlays
 from overlaylab.store.store import Store
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools.parsers import ParseError
 
 # How often a cell is entered before the run stops: a node that died once comes back with the revert.
@@ -188,7 +188,7 @@ class Runner:
                 ends = await proof.find_ends(client, server, variant, self._underlay_mtu(client))
                 where = f", {client_node} to {server_node}"
             planned = [trial for _, trial in trials]
-            wanted, seconds = servers.wanted(planned), servers.lifetime(planned)
+            wanted, seconds = servers.needed(planned), servers.lifetime(planned)
             starting = servers.start(server, wanted, ends.server_namespace, seconds)
             point = await proof.first_point(ends, starting)
             where = "" if len(between) == 1 else where
@@ -230,12 +230,12 @@ class Runner:
         if await self.hooks.before_trial(trial, ends):
             before = replace(before, states_after=await proof.read_states(ends))
         client, server = ends.client, ends.server
-        tool = benchmarks.load(trial.tool)
+        tool = tools.load(trial.tool)
         version = await self._version(tool, client)
         if self.fills_bucket:
             await self.shaper.fill_bucket()
-        parameters = benchmarks.at_mtu(trial.parameters, ends.mtu)
-        if benchmarks.protocol(trial.benchmark, parameters) == "udp":
+        parameters = tools.at_mtu(trial.parameters, ends.mtu)
+        if tools.protocol(trial.benchmark, parameters) == "udp":
             waited = await reassembly.emptied(ends)
             self.clock.fragments += waited.seconds
             if waited.left > reassembly.FEW_BYTES:
@@ -270,9 +270,7 @@ class Runner:
         except ParseError as error:
             status, reason = "failed", str(error)
         states = proof.states_around(ends, before, after, on_server)
-        sender, receiver = (
-            (client, server) if trial.direction == benchmarks.CLIENT_TO_SERVER else (server, client)
-        )
+        sender, receiver = (client, server) if trial.direction == tools.CLIENT_TO_SERVER else (server, client)
         if samples:
             samples += (
                 *cost.samples(cost.work(trial, samples), states, machine, self.provider.accelerator),
@@ -332,13 +330,13 @@ class Runner:
         """Bytes: the profile's, else the one that the node came with."""
         return self.shaper.profile.mtu or self._underlay_mtus[node.name]
 
-    async def _version(self, tool: benchmarks.Benchmark, node: Node) -> str | None:
+    async def _version(self, tool: tools.Tool, node: Node) -> str | None:
         """The tool's own words on its version, asked once per run."""
-        if tool.tool not in self._versions:
+        if tool.name not in self._versions:
             done = await node.sh(shlex.join(tool.version_argv()), check=False)
             words = (done.stdout or done.stderr).strip().splitlines()
-            self._versions[tool.tool] = words[0] if words else ""
-        return self._versions[tool.tool] or None
+            self._versions[tool.name] = words[0] if words else ""
+        return self._versions[tool.name] or None
 
 
 def _outcome(result: TrialResult) -> str:
@@ -351,7 +349,7 @@ def _outcome(result: TrialResult) -> str:
 
 def readable_value(metric: str, value: float) -> str:
     """A value with the unit that people use for its metric."""
-    unit = benchmarks.metrics()[metric].unit
+    unit = tools.metrics()[metric].unit
     if unit == "bit/s":
         return f"{value / 1e6:.2f} Mbit/s"
     if unit == "s":

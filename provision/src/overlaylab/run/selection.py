@@ -12,10 +12,10 @@ from overlaylab.providers import registry, requirements
 from overlaylab.specs import overlays
 from overlaylab.specs.profile import Profile
 
+# Stands for every overlay.
 ALL = "all"
-"""Stands for every overlay."""
+# As MODES of all overlays: those that each overlay's makers would start.
 DEFAULT = "default"
-"""As MODES of all overlays: those that each overlay's makers would start."""
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from overlaylab.shaping.cpu import CpuState, same_quota
 from overlaylab.specs.profile import Profile
 
 GOODPUT_TOLERANCE = 0.01
+# Parts that pings are cut into for the standard error of their median.
 BATCHES = 10
-"""Parts that pings are cut into for the standard error of their median."""
 RTT_TOLERANCE = 0.05
+# Seconds: no RTT is held to better than this.
 RTT_FLOOR = 50e-6
-"""Seconds: no RTT is held to better than this."""
+# Share of idle CPU below which a node, not the profile, is taken to be the limit.
 BUSY = 0.05
-"""Share of idle CPU below which a node, not the profile, is taken to be the limit."""
 
 
 @dataclass(frozen=True)

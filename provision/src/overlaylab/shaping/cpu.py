@@ -15,17 +15,17 @@ from typing import Protocol
 from overlaylab.core.errors import NodeError
 from overlaylab.nodes.ssh import Nodes
 
+# On the node: which CPUs were taken offline, which slices limited. Gone after a reboot, as both are.
 STATE = "/run/overlaylab/cpu"
-"""On the node: which CPUs were taken offline, which slices limited. Gone after a reboot, as both are."""
 
+# Microseconds over which a quota is kept to: the default of the kernel, systemd and libvirt alike.
 PERIOD = 100_000
-"""Microseconds over which a quota is kept to: the default of the kernel, systemd and libvirt alike."""
 
+# Where systemd runs daemons and logins (systemd.special(7)); a machine's root group takes no quota.
 SLICES = "system.slice user.slice"
-"""Where systemd runs daemons and logins (systemd.special(7)); a machine's root group takes no quota."""
 
+# Relative difference up to which two quotas are one: systemd takes hundredths of a percent, libvirt whole µs.
 TOLERANCE = 0.01
-"""Relative difference up to which two quotas are one: systemd takes hundredths of a percent, libvirt whole µs."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,7 @@ limit_of() {
 }
 """
 
+# POSIX sh: the CPUs that a command may use, then quota and period (µs) of the root group and of each slice.
 READ = f"""set -eu
 {_LIMIT_OF}
 nproc
@@ -122,7 +123,6 @@ for slice in {SLICES}; do
     echo "$quota $period"
 done
 """
-"""POSIX sh: the CPUs that a command may use, then quota and period (µs) of the root group and of each slice."""
 
 
 def parse_held(node: str, text: str) -> CpuState:

@@ -67,8 +67,8 @@ def read_state(printed: str) -> dict[str, Any]:
     return state
 
 
+# Prints how many datagrams sockets had no room for since boot: those were not lost by the network (proc(5)).
 SOCKET_DROPS = """awk '/^Udp: [A-Z]/{for(i=1;i<=NF;i++)if($i=="RcvbufErrors")n=i}/^Udp: [0-9]/{print $n}' /proc/net/snmp"""
-"""Prints how many datagrams sockets had no room for since boot: those were not lost by the network (proc(5))."""
 
 
 def qdisc_bytes(state: JSON) -> int | None:

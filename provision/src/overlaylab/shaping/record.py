@@ -16,11 +16,11 @@ from overlaylab.shaping.checks import readable
 from overlaylab.shaping.scripts import RECORD, STATE
 from overlaylab.specs.profile import Profile
 
+# POSIX sh for root on a node; `on_node` reads what it prints.
 READ = f"""
 cat {RECORD} 2>/dev/null || echo null
 cat {STATE}/digest 2>/dev/null || :
 """
-"""POSIX sh for root on a node; `on_node` reads what it prints."""
 
 
 _VERDICTS = {"pass": "passed", "not-applicable": "cannot be made here", "fail": "FAILED"}
@@ -31,7 +31,7 @@ class Record:
     """at: UTC in ISO 8601. delayed: whether its latency is in force, too; checks: those that proved it, in words.
 
     verdicts: {verdict: how many of them have it}. baseline: {"node1 node2": RTT in s without the delay}, as `Shaper.baseline`.
-    told: the digest of what the node itself was told (`NodeShaping.digest`).
+    digest_in_force: of what the node itself was told (`NodeShaping.digest`).
     """
 
     profile: str
@@ -41,7 +41,7 @@ class Record:
     checks: tuple[str, ...]
     verdicts: Mapping[str, int]
     baseline: Mapping[str, float]
-    told: str = ""
+    digest_in_force: str = ""
 
     @property
     def failed(self) -> int:
@@ -93,7 +93,7 @@ def on_node(printed: str) -> tuple[Record | None, bool]:
     except (ValueError, TypeError, KeyError):  # another version's
         record = None
     in_force = bool(digest.strip())
-    return (record if record and in_force and record.told == digest.strip() else None), in_force
+    return (record if record and in_force and record.digest_in_force == digest.strip() else None), in_force
 
 
 def in_words(found: Mapping[str, tuple[Record | None, bool]]) -> str:

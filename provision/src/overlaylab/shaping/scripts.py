@@ -9,12 +9,12 @@ from overlaylab.shaping.on_node import bucket
 from overlaylab.shaping.sizes import NodeShaping
 from overlaylab.shaping.tc import INGRESS, rate_batch, tc_batch
 
+# On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is.
 STATE = "/run/overlaylab/profile"
-"""On the node: what to restore, and the digest of what is applied. Gone after a reboot, as the shaping is."""
+# What the node remembers of the profile that was put in force by hand (``record``).
 RECORD = "/var/lib/overlaylab/profile.json"
-"""What the node remembers of the profile that was put in force by hand (``record``)."""
+# What puts the profile in force again after a reboot.
 KEPT = "/var/lib/overlaylab/profile.sh"
-"""What puts the profile in force again after a reboot."""
 UNIT = "overlaylab-profile.service"
 BUCKET_UNIT = "overlaylab-bucket"
 
@@ -202,6 +202,7 @@ until [ -s "$state/bucket" ]; do
 done"""
 
 
+# The bucket is full again, as after a launch.
 FILL_BUCKET = f"""set -eu
 read -r pid <{STATE}/bucket.pid
 resets() {{ sed -n 's/.*"resets": \\([0-9]*\\).*/\\1/p' {STATE}/bucket; }}
@@ -213,7 +214,6 @@ until [ "$(resets)" != "$before" ]; do
     sleep 0.02
 done
 """
-"""The bucket is full again, as after a launch."""
 
 
 def clear_script(interface: str) -> str:

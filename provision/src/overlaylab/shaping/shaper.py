@@ -34,7 +34,7 @@ from overlaylab.shaping.cpu import CpuHolder
 from overlaylab.shaping.node_state import idle_share, read_state, state_script
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools.base import Server
 from overlaylab.tools.iperf3 import PORT
 from overlaylab.tools.parsers import ParseError
@@ -42,27 +42,27 @@ from overlaylab.tools.parsers import ParseError
 T = TypeVar("T")
 
 RTT_PINGS = 500
+# Seconds between pings: traffic as dense as what is measured. Where pings are rarer, an emulated CPU falls
+# asleep in between and its waking is taken for the network's (at 0.01 s: 0.6 to 1.1 ms in place of 0.3 to 0.4),
+# the delay comes out too small, and a benchmark then sees less than half of the RTT that was asked for.
 RTT_INTERVAL = 0.002
-"""Seconds between pings: traffic as dense as what is measured. Where pings are rarer, an emulated CPU falls
-asleep in between and its waking is taken for the network's (at 0.01 s: 0.6 to 1.1 ms in place of 0.3 to 0.4),
-the delay comes out too small, and a benchmark then sees less than half of the RTT that was asked for."""
+# Fails where the node's kernel has no netem; the namespace goes with the command.
 TRY_NETEM = "unshare --net tc qdisc add dev lo root netem delay 1ms"
-"""Fails where the node's kernel has no netem; the namespace goes with the command."""
+# How often the delay is measured, and corrected in between.
 ROUNDS = 5
-"""How often the delay is measured, and corrected in between."""
+# Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows.
 LOADED_PING_INTERVAL = 0.2
-"""Seconds; at 5 Mbit/s, more pings would take a share of the rate that shows."""
+# Seconds until the pings begin, and that the transfer beside them takes.
 LOADED_AFTER, LOADED_SECONDS = 1.0, 4
-"""Seconds until the pings begin, and that the transfer beside them takes."""
+# Idle shares of the CPUs of the machine that the nodes run on: a transfer that leaves less than the first on a
+# machine that has more than the second without it has filled the machine, though the nodes call themselves idle:
+# QEMU's own threads work for them beside the emulated CPUs.
 MACHINE_FULL, MACHINE_AT_REST = 0.2, 0.8
-"""Idle shares of the CPUs of the machine that the nodes run on: a transfer that leaves less than the first on a
-machine that has more than the second without it has filled the machine, though the nodes call themselves idle:
-QEMU's own threads work for them beside the emulated CPUs."""
+# How often the whole proof of a profile is tried before it has failed.
 ATTEMPTS = 3
-"""How often the whole proof of a profile is tried before it has failed."""
+# Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
+# of 128 KiB is 4 % of what 5 Mbit/s carry in that time.
 GOODPUT: JSON = {"protocol": "tcp", "duration": 4, "omit": 1, "streams": 1, "length": 8192, "port": PORT}
-"""Parameters of the iperf3 that checks the rate. length: its receiver counts whole blocks, and the default
-of 128 KiB is 4 % of what 5 Mbit/s carry in that time."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class Shaper:
     endpoints: dict[str, str] = field(default_factory=dict)
     namespace: str = servers.ENDPOINT
 
-    def told(self, name: str) -> sizes.NodeShaping:
+    def shaping_of(self, name: str) -> sizes.NodeShaping:
         """What the node's underlay interface is told."""
         inventory = self.nodes.inventory
         spec = next(node for node in inventory.nodes if node.name == name)
@@ -96,11 +96,11 @@ class Shaper:
         """Put the profile in force on every node; {node: whether that changed anything}."""
 
         async def one(name: str) -> bool:
-            told = self.told(name)
+            shaping = self.shaping_of(name)
             script = (
-                scripts.clear_script(told.interface)
+                scripts.clear_script(shaping.interface)
                 if self.profile.is_none
-                else scripts.apply_script(told, self._after_reboot())
+                else scripts.apply_script(shaping, self._after_reboot())
             )
             return (await self.nodes[name].sh(script)).stdout.split()[-1:] == ["changed"]
 
@@ -112,10 +112,10 @@ class Shaper:
         """Apply on every node and read back what is in force, in one exchange; {node: problems in words}."""
 
         async def one(name: str) -> list[str]:
-            told = self.told(name)
+            shaping = self.shaping_of(name)
             # Not `( … ) || exit`: sh ignores `set -e` in what stands before ||, so a failing tc would go unseen.
-            script = f"( {scripts.apply_script(told, self._after_reboot())} ) >/dev/null\n[ $? = 0 ] || exit 1\n{readback.readback_script(told.interface)}"
-            return readback.readback_problems(told, (await self.nodes[name].sh(script)).stdout)
+            script = f"( {scripts.apply_script(shaping, self._after_reboot())} ) >/dev/null\n[ $? = 0 ] || exit 1\n{readback.readback_script(shaping.interface)}"
+            return readback.readback_problems(shaping, (await self.nodes[name].sh(script)).stdout)
 
         if self.profile.is_none:
             return {name: [] for name in self.nodes}
@@ -128,7 +128,9 @@ class Shaper:
 
     async def clear(self) -> None:
         """Take any profile away; none is no error."""
-        await self._on_each(lambda name: self.nodes[name].sh(scripts.clear_script(self.told(name).interface)))
+        await self._on_each(
+            lambda name: self.nodes[name].sh(scripts.clear_script(self.shaping_of(name).interface))
+        )
         if self.cpu is not None:
             await self.cpu.hold(None, None)
 
@@ -156,7 +158,7 @@ class Shaper:
 
     async def rtts(self, client: str, server: str, count: int, interval: float) -> list[float]:
         """RTTs in s of `count` pings over the underlay, `interval` s apart."""
-        ping = benchmarks.load("ping")
+        ping = tools.load("ping")
         parameters = {"count": count, "interval": interval, "payload": 56}
         argv = ping.client_argv(self._address(server), parameters)
         done = await self.nodes[client].sh(shlex.join(argv), check=False, timeout=ping.timeout(parameters))
@@ -278,8 +280,8 @@ class Shaper:
                 break
             for check in failed:
                 say(f"  attempt {attempt} of {ATTEMPTS}: {readable(check)}")
-                told = f"attempt {attempt} measured {show(check.measured, check.unit)}"
-                earlier[place(check)] = "; ".join(filter(None, (earlier.get(place(check)), told)))
+                shaping = f"attempt {attempt} measured {show(check.measured, check.unit)}"
+                earlier[place(check)] = "; ".join(filter(None, (earlier.get(place(check)), shaping)))
         return checks
 
     async def _verify(self) -> list[ProfileCheck]:
@@ -299,20 +301,20 @@ class Shaper:
         return checks
 
     def _iperf3(self) -> dict[str, Server]:
-        server = benchmarks.load("iperf3").server(GOODPUT)
+        server = tools.load("iperf3").server(GOODPUT)
         assert server is not None
         return {"iperf3": server}
 
     async def _goodput(self, client: str, server: str) -> ProfileCheck:
         """Goodput client to server against the header arithmetic."""
-        told = self.told(client)
-        rate = told.rate or 0
-        mtu = told.mtu or sizes.DEFAULT_MTU
+        shaping = self.shaping_of(client)
+        rate = shaping.rate or 0
+        mtu = shaping.mtu or sizes.DEFAULT_MTU
         # What counts beyond the L2 frame takes its share of the rate too.
         frame = mtu + sizes.ETHERNET
-        expected = theory.goodput_theory(rate, mtu, 0) * frame / (frame + told.overhead)
-        above = (rate - (told.sustained or 0)) / 8 * (GOODPUT["duration"] + GOODPUT["omit"])
-        if told.bucket is not None and told.bucket < above:
+        expected = theory.goodput_theory(rate, mtu, 0) * frame / (frame + shaping.overhead)
+        above = (rate - (shaping.sustained or 0)) / 8 * (GOODPUT["duration"] + GOODPUT["omit"])
+        if shaping.bucket is not None and shaping.bucket < above:
             reason = (
                 "the bucket is empty before its rate can be told; ./task bench:profiles looks at both rates"
             )
@@ -330,8 +332,8 @@ class Shaper:
     async def _loaded(self, client: str, server: str, idle: float) -> ProfileCheck:
         """RTT while the rate is used up, by a transfer of its own: a second command on a node that sends costs it a
         login, which an emulated CPU takes from the goodput. idle: the pair's RTT in s without traffic."""
-        told = self.told(client)
-        assert told.rate
+        shaping = self.shaping_of(client)
+        assert shaping.rate
         parameters = {**GOODPUT, "duration": LOADED_SECONDS, "omit": 0}
 
         async def later() -> list[float]:
@@ -340,13 +342,13 @@ class Shaper:
             return await self.rtts(client, server, count, LOADED_PING_INTERVAL)
 
         (_, idle_cpu), pings = await asyncio.gather(self._transfer(client, server, parameters), later())
-        bound = idle + self.profile.queue + told.burst * 8 / told.rate
+        bound = idle + self.profile.queue + shaping.burst * 8 / shaping.rate
         return judge_loaded(client, server, bound, pings, idle_cpu)
 
     async def _transfer(self, client: str, server: str, parameters: JSON) -> tuple[float, float]:
         """TCP goodput in bit/s, and the share of its CPU that the busier node had left meanwhile."""
-        tool = benchmarks.load("iperf3")
-        script = state_script(self.told(client).interface)
+        tool = tools.load("iperf3")
+        script = state_script(self.shaping_of(client).interface)
         states = [read_state(d.stdout) for d in (await self.nodes.sh(script)).values()]
         argv = shlex.join(tool.client_argv(self._address(server), parameters))
         done = await self.nodes[client].sh(argv, check=False, timeout=tool.timeout(parameters))

@@ -14,17 +14,17 @@ from overlaylab.specs.inventory import EXTERNAL, Inventory, InventoryNode
 from overlaylab.specs.profile import Profile
 from overlaylab.specs.profile_rules import UNCAPPED
 
+# Bytes of an Ethernet header, which qdiscs count and the MTU does not.
 ETHERNET = 14
-"""Bytes of an Ethernet header, which qdiscs count and the MTU does not."""
 
+# Bytes assumed for sizes where a profile leaves the node's own MTU.
 DEFAULT_MTU = 1500
-"""Bytes assumed for sizes where a profile leaves the node's own MTU."""
 
+# Bytes: the largest packet that TCP hands down in one piece (net/core, GSO_LEGACY_MAX_SIZE).
 SUPER_PACKET = 65_536
-"""Bytes: the largest packet that TCP hands down in one piece (net/core, GSO_LEGACY_MAX_SIZE)."""
 
+# Seconds at the rate that a bucket of HTB holds.
 BURST_TIME = 0.008
-"""Seconds at the rate that a bucket of HTB holds."""
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from overlaylab.shaping.sizes import BURST_TIME, NodeShaping, PeerClass
 from overlaylab.specs.profile_rules import UNCAPPED
 
+# Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue.
 NETEM_LIMIT = 20_000
-"""Packets. netem's default of 1000 silently caps long fat paths; the fifo below it bounds the queue."""
 
+# The ifb device through which incoming traffic goes where it is metered: qdiscs queue only what leaves.
 INGRESS = "overlaylab-in"
-"""The ifb device through which incoming traffic goes where it is metered: qdiscs queue only what leaves."""
 
 
 def tc_batch(shaping: NodeShaping) -> str:

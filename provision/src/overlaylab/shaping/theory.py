@@ -6,10 +6,10 @@ Linux). 14 bytes of Ethernet header (IEEE 802.3) are counted by a Linux qdisc be
 frame check sequence and gap are not, so a ``tc`` rate is an L2 rate without them.
 """
 
+# Bytes of IPv4, TCP and timestamps in each packet of the endpoints.
 INNER_HEADERS = 52
-"""Bytes of IPv4, TCP and timestamps in each packet of the endpoints."""
+# Bytes that a qdisc counts beyond the IP packet.
 ETHERNET_HEADER = 14
-"""Bytes that a qdisc counts beyond the IP packet."""
 
 
 def goodput_theory(

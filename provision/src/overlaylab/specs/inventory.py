@@ -20,14 +20,14 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.paths import PROVISION
 
 SCHEMA = PROVISION / "inventory.schema.json"
+# The provider of an inventory that somebody else's hosts stand in.
 EXTERNAL = "external"
-"""The provider of an inventory that somebody else's hosts stand in."""
 
 
+# Bits: the largest network that was ever given to anybody.
 LEAST_LENGTH = 8
-"""Bits: the largest network that was ever given to anybody."""
+# This network (RFC 791): no host has an address there.
 NOWHERE = IPv4Network("0.0.0.0/8")
-"""This network (RFC 791): no host has an address there."""
 
 
 @dataclass(frozen=True)

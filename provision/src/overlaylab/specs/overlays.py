@@ -23,8 +23,8 @@ from overlaylab.core.paths import PROVISION, ROLES
 from overlaylab.specs import overlay_checks
 
 PREFIX = "overlay_"
+# Where roles are sought, the first folder first.
 FOLDERS = [ROLES]
-"""Where roles are sought, the first folder first."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.profile_rules import ANY_PAIR, ETHERNET_HEADER, cross_check
 
+# Seconds, where a profile does not say: TCP fills the rate with it, and loaded latency stays bounded.
 QUEUE = 0.02
-"""Seconds, where a profile does not say: TCP fills the rate with it, and loaded latency stays bounded."""
 
+# Base units of the figures at the top of a document; None for ratios, counts and yes or no.
 _UNITS: Mapping[str, str | None] = {
     "rate": "bit/s",
     "sustained": "bit/s",
@@ -35,7 +36,6 @@ _UNITS: Mapping[str, str | None] = {
     "quota": None,
     "ingress_metered": None,
 }
-"""Base units of the figures at the top of a document; None for ratios, counts and yes or no."""
 
 
 @dataclass(frozen=True)

@@ -11,28 +11,28 @@ if TYPE_CHECKING:
     from overlaylab.core.errors import UserError
     from overlaylab.specs.profile import Profile
 
+# Key of ``latency.between_zones`` for every pair that has none of its own.
 ANY_PAIR = "any"
-"""Key of ``latency.between_zones`` for every pair that has none of its own."""
 
+# Bytes that Linux's queueing disciplines count on top of the MTU.
 ETHERNET_HEADER = 14
-"""Bytes that Linux's queueing disciplines count on top of the MTU."""
 
+# Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here.
 UNCAPPED = 100_000_000_000
-"""Rate, bit/s, of the HTB classes where a profile delays but does not cap: above any NIC used here."""
 
+# bit/s; below it a full frame takes longer than a second.
 LEAST_RATE = 8000
-"""bit/s; below it a full frame takes longer than a second."""
 
+# Bytes per packet: a wire has 24, ATM's cells some 180 for a full frame; tc(8) takes 31 bits.
 MOST_OVERHEAD = 200
-"""Bytes per packet: a wire has 24, ATM's cells some 180 for a full frame; tc(8) takes 31 bits."""
+# Seconds at the rate that a bucket holds: with more, no measurement here would meet the cap.
 MOST_BURST = 1.0
-"""Seconds at the rate that a bucket holds: with more, no measurement here would meet the cap."""
+# Seconds; the worst buffers of access networks hold some.
 MOST_QUEUE = 10.0
-"""Seconds; the worst buffers of access networks hold some."""
+# Bytes: bfifo's limit has 32 bits (tc-bfifo(8)).
 MOST_QUEUED = 2**32 - 1
-"""Bytes: bfifo's limit has 32 bits (tc-bfifo(8))."""
+# Seconds: a geostationary satellite takes 0.6; ping and the handshakes of TCP give up beyond.
 MOST_RTT = 10.0
-"""Seconds: a geostationary satellite takes 0.6; ping and the handshakes of TCP give up beyond."""
 
 
 def cross_check(profile: Profile) -> None:

@@ -14,8 +14,8 @@ from overlaylab.core.model import JSON
 from overlaylab.core.paths import SUITES
 from overlaylab.tools import base
 
+# Where suites are sought, the first folder first.
 FOLDERS = [SUITES]
-"""Where suites are sought, the first folder first."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _benchmark(document: Document, index: int) -> BenchmarkSpec:
         raise document.error(
             *at,
             "direction",
-            rule=f"must be a direction that {tool.tool} knows: {', '.join(tool.directions)}",
+            rule=f"must be a direction that {tool.name} knows: {', '.join(tool.directions)}",
             seen=f'"{data["direction"]}"',
             fix="Choose another direction or another tool.",
         )

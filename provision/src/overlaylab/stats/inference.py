@@ -17,14 +17,14 @@ from overlaylab.core.metrics import is_speed
 
 CONFIDENCE = 0.95
 ALPHA = 0.05
+# The fewest values whose smallest and largest hold the median 95 % of the time: 1 − 2·0.5⁶ = 0.969.
 MEDIAN_TAKES = 6
-"""The fewest values whose smallest and largest hold the median 95 % of the time: 1 − 2·0.5⁶ = 0.969."""
+# What is the same for all practical purposes, where nobody said otherwise before the run.
 MARGIN = 0.02
-"""What is the same for all practical purposes, where nobody said otherwise before the run."""
 
 LOWER, HIGHER, SAME, CANNOT_TELL = "lower", "higher", "same", "cannot tell"
+# (own value, host's value) of each block that has both, in the metric's unit.
 Blocks = Sequence[tuple[float, float]]
-"""(own value, host's value) of each block that has both, in the metric's unit."""
 
 
 @dataclass(frozen=True)
@@ -188,10 +188,10 @@ def fewest_blocks(comparisons: int, looks: int = 1) -> int:
     return n
 
 
+# How likely a difference of the margin is to be told with the number of blocks that is called needed.
 POWER = 0.8
-"""How likely a difference of the margin is to be told with the number of blocks that is called needed."""
+# Blocks of a run, at most.
 MOST = 1000
-"""Blocks of a run, at most."""
 
 
 def blocks_needed(difference: float, spread: float, comparisons: int, looks: int = 1) -> int | None:

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from overlaylab.stats.inference import ALPHA, CONFIDENCE, MEDIAN_TAKES, Interval
 
+# Pairs up to which Mann and Whitney's U is taken exactly; beyond, its normal approximation is as good.
 EXACT = 10_000
-"""Pairs up to which Mann and Whitney's U is taken exactly; beyond, its normal approximation is as good."""
 
 
 class Known(NamedTuple):

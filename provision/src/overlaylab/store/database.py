@@ -20,12 +20,12 @@ from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.store.database_errors import BUSY_SECONDS, DISK_FULL, explained, not_ours
 
+# In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it.
 APPLICATION_ID = int.from_bytes(b"olab", "big")
-"""In the file's header (https://sqlite.org/fileformat.html#application_id); 0001_tables.sql sets it."""
 MIGRATIONS = paths.DB / "migrations"
 PUBLISHED = paths.DB / "published.csv"
+# View (and, with an underscore, table) to the file in `db` that it holds.
 BESIDE_PUBLISHED = {"published_flaw": "published_flaws.csv", "published_precision": "published_precision.csv"}
-"""View (and, with an underscore, table) to the file in `db` that it holds."""
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from overlaylab.core.errors import UserError
 
+# ENOSPC is the first; a limit on file size (EFBIG) is reported as a failed write.
 DISK_FULL = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE")
-"""ENOSPC is the first; a limit on file size (EFBIG) is reported as a failed write."""
+# How long to wait for another process's transaction; ours take milliseconds.
 BUSY_SECONDS = 10.0
-"""How long to wait for another process's transaction; ours take milliseconds."""
 
 
 @contextlib.contextmanager

@@ -33,8 +33,8 @@ from overlaylab.store.imported_base import Measured, words
 from overlaylab.store.store import Store
 from overlaylab.tools.parsers import ParseError, checked, no_json
 
+# Bytes of one file, unpacked: a gzip file of a few kB may unpack to anything.
 LARGEST = 256 * 1024 * 1024
-"""Bytes of one file, unpacked: a gzip file of a few kB may unpack to anything."""
 FORMATS = "an iperf3 client (JSON), flent, knb (JSON), k8s-netperf (JSON) or PerfKit Benchmarker (JSON lines)"
 CLIENT, SERVER = "client", "server"
 UNKNOWN = "unknown"

@@ -13,10 +13,10 @@ from overlaylab.tools.parsers import ParseError
 
 T = TypeVar("T")
 
+# 2100, in s since 1970.
 LATEST = 4102444800
-"""2100, in s since 1970."""
+# Characters: a text stands in the head of every table.
 LONGEST_TEXT = 200
-"""Characters: a text stands in the head of every table."""
 
 
 @dataclass(frozen=True)

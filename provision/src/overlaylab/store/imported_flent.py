@@ -29,22 +29,22 @@ from overlaylab.tools.parsers import ParseError
 
 KEYS = {"x_values", "results", "metadata"}
 NEWEST = 4
+# What flent calls its units, in bit/s.
 RATES = {"Mbits/s": 1e6, "bits/s": 1.0}
-"""What flent calls its units, in bit/s."""
+# Transactions per second, which netperf prints with two decimals: fewer have one digit, and are what a lost datagram
+# left of a test, not a round trip.
 FAINT = 0.1
-"""Transactions per second, which netperf prints with two decimals: fewer have one digit, and are what a lost datagram
-left of a test, not a round trip."""
 COMPUTED = re.compile(r".*[ :](avg|sum|totals?|fairness|median|mean|max|min)")
+# What flent says of such a series since format 3 (its runners.py).
 COMPUTING = {"AverageRunner", "SmoothAverageRunner", "SumRunner", "DiffMinRunner", "FairnessRunner"}
-"""What flent says of such a series since format 3 (its runners.py)."""
 LONGEST_NAME = 200
+# Before it, the single values of netperf's request-response series are transactions per second, not ms.
 UNCONVERTED = 4
-"""Before it, the single values of netperf's request-response series are transactions per second, not ms."""
+# How far the medians of the single values and of those at flent's steps may be apart. In ten of flent's own test files
+# they are at most 0.018 apart; their means are up to 1.5-fold, and may be more: one stall outweighs all.
 APART = 0.1
-"""How far the medians of the single values and of those at flent's steps may be apart. In ten of flent's own test files
-they are at most 0.018 apart; their means are up to 1.5-fold, and may be more: one stall outweighs all."""
+# s: four months, longer than any test.
 LONGEST = 1e7
-"""s: four months, longer than any test."""
 
 
 def read(report: JSON) -> Measured:

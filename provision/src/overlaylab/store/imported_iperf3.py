@@ -10,8 +10,8 @@ from overlaylab.store.imported_base import Measured, MeasuredTrial, member, mome
 from overlaylab.tools.parsers import ParseError, count, iperf3
 
 KEYS = {"start", "intervals", "end"}
+# iperf3's MAX_STREAMS.
 MOST_STREAMS = 128
-"""iperf3's MAX_STREAMS."""
 
 
 def read(report: JSON) -> Measured:

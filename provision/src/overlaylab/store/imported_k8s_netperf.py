@@ -18,16 +18,16 @@ from overlaylab.tools.parsers import ParseError, count
 
 KEYS = {"driver", "profile", "throughput", "tputMetric"}
 NAME = "k8s-netperf's document"
+# What drivers call the unit of a stream, in bit/s.
 RATES = {"Mb/s": 1e6, "Mbps": 1e6, "10^6bits/s": 1e6}
-"""What drivers call the unit of a stream, in bit/s."""
 TRANSACTIONS = ("OP/s", "Trans/s")
 COUNTED = {"iperf3": "receiver", "netperf": "sender", "uperf": "sender"}
 LATENCIES = {"TCP_RR": "latency_rtt", "UDP_RR": "latency_rtt", "TCP_CRR": "latency_transaction"}
+# What is not between two pods on two nodes has a name of its own.
 WHERE = {
     "hostNetwork": "host network", "service": "service", "local": "same node", "acrossAZ": "across zones",
     "virt": "VMs", "externalServer": "external server",
 }  # fmt: skip
-"""What is not between two pods on two nodes has a name of its own."""
 
 
 def read(documents: Sequence[JSON]) -> Measured:

@@ -17,11 +17,12 @@ from overlaylab.tools.parsers import ParseError
 
 KEYS = {"metric", "value", "unit", "timestamp", "test"}
 NAME = "PerfKit Benchmarker's sample"
+# Of metadata that were made one text (publisher.GetLabelsFromDict).
 _LABEL = re.compile(r"\|([^|:]+):([^|]*)\|")
-"""Of metadata that were made one text (publisher.GetLabelsFromDict)."""
+# What makes a sample one of another benchmark.
 APART = ("ip_type", "sending_thread_count")
-"""What makes a sample one of another benchmark."""
 _STREAM = ("goodput", "Mbits/sec", 1e6)
+# (test, metric, what it is here: metric, unit, factor).
 _METRICS = (
     ("iperf", re.compile(r"()Throughput"), _STREAM),
     ("netperf", re.compile(r"(TCP_STREAM)_Throughput(_total)?"), _STREAM),
@@ -30,7 +31,6 @@ _METRICS = (
     ("netperf", re.compile(r"(TCP_CRR)_Latency_p(?P<percent>\d{1,3}(\.\d{1,6})?)"), ("latency_transaction", "us", 1e-6)),
     ("ping", re.compile(r"()Average Latency"), ("latency_rtt", "ms", 1e-3)),
 )  # fmt: skip
-"""(test, metric, what it is here: metric, unit, factor)."""
 
 
 @dataclass

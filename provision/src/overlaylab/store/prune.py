@@ -14,11 +14,11 @@ from overlaylab.store import database
 from overlaylab.store.database_errors import DISK_FULL, explained
 from overlaylab.store.store import UNFINISHED, Store
 
+# Columns by which a row belongs to a run; a new table with one of them is found by it.
 OF_RUN = ("run_id", "trial_id")
-"""Columns by which a row belongs to a run; a new table with one of them is found by it."""
 
+# Days.
 LONGEST = 36500
-"""Days."""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence, Set
 from overlaylab.core.model import JSON, Evidence, PlannedTrial, RunRecord, TrialResult, Variant
 from overlaylab.store import database
 from overlaylab.store.summary import QUANTILES, summarise
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
+# Fields of RunRecord that are columns of the same name.
 SAME_NAME = (
     "cluster",
     "provider",
@@ -28,9 +29,8 @@ SAME_NAME = (
     "origin",
     "lab_version",
 )
-"""Fields of RunRecord that are columns of the same name."""
+# metric_id of the first metric that a tool declares; migrations give smaller ones.
 OWN_METRICS = 1000
-"""metric_id of the first metric that a tool declares; migrations give smaller ones."""
 
 
 def insert(db: sqlite3.Connection, table: str, **values: object) -> None:
@@ -208,7 +208,7 @@ def _metric_ids(db: sqlite3.Connection, names: Set[str]) -> dict[str, int]:
     """{name: metric_id} of all; what a tool declares comes into the table with its first sample."""
     found = {row["name"]: row["metric_id"] for row in db.execute("SELECT name, metric_id FROM metric")}
     for name in sorted(names - found.keys()):
-        metric = benchmarks.metrics().get(name)
+        metric = tools.metrics().get(name)
         if metric is None:
             raise ValueError(f"metric {name} is none of core.metrics, and no tool declares it")
         found[name] = max(OWN_METRICS, *(number + 1 for number in found.values()))

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from overlaylab.core.model import Sample
 
+# Each bin is 1.16 % wide. The edges are 10^(k/200) for every trial, so that histograms can be added.
 BINS_PER_DECADE = 200
-"""Each bin is 1.16 % wide. The edges are 10^(k/200) for every trial, so that histograms can be added."""
 QUANTILES = {"p01": 0.01, "p05": 0.05, "p25": 0.25, "p50": 0.5, "p75": 0.75, "p95": 0.95, "p99": 0.99}
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark is: one tool, how to call it, how long it takes, who reads its output."""
+"""What a tool is: how to call it, how long it takes, who reads its output."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def server_port(default: int, *transports: str) -> JSON:
     return {**limits, "default": default, "transports": transports}
 
 
+# In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole.
 PATH = "path"
-"""In place of a size, where a property has ``path``: the largest datagram that the overlay carries whole."""
 DATAGRAM = BYTES | {"type": ["number", "string"], "path": True, "pattern": f"^{PATH}$", "maximum": 65507}
+# Bytes of an IPv4 header without options and a UDP header.
 UDP_HEADERS = 28
-"""Bytes of an IPv4 header without options and a UDP header."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Server:
     transport: str = "tcp"
 
 
-class Benchmark(Protocol):
+class Tool(Protocol):
     """One tool. The runner calls it inside a network namespace, so argv holds the tool alone.
 
-    A file ``tools/<tool>.py`` holds one as ``benchmark``; adding a tool is adding such a file. One that
+    A file ``tools/<name>.py`` holds one as ``TOOL``; adding a tool is adding such a file. One that
     measures what no other does declares it as ``metrics``, a tuple of Metric; the others are in core.metrics.
     """
 
-    # The name that suites use; the file's own.
-    tool: str
+    # As suites write it; the file's own name.
+    name: str
 
     # JSON Schema of the parameters, in base units, as suites state them.
     #
@@ -117,25 +117,25 @@ class ParameterError(ValueError):
         super().__init__(f"{violation.fields}: {violation.rule}")
 
 
-def tools() -> tuple[str, ...]:
-    """Every tool that has a benchmark file, sorted."""
+def names() -> tuple[str, ...]:
+    """Every tool that has a file, sorted."""
     return tuple(
         sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.ispkg and m.name != "base")
     )
 
 
-def load(tool: str) -> Benchmark:
-    """The benchmark of a tool. Raises UserError for one that is unknown."""
-    if tool not in tools():
-        raise unknown("tool", "must be a tool that has a benchmark", tool, tools())
-    benchmark: Benchmark = importlib.import_module(f"{package.__name__}.{tool}").benchmark
-    return benchmark
+def load(name: str) -> Tool:
+    """The tool of that name. Raises UserError for one that is unknown."""
+    if name not in names():
+        raise unknown("tool", "must be a tool that the lab has", name, names())
+    tool: Tool = importlib.import_module(f"{package.__name__}.{name}").TOOL
+    return tool
 
 
 def metrics() -> dict[str, Metric]:
     """{name: metric}, those that a tool declares behind those of all. Raises ValueError for a name that comes twice."""
     found = dict(METRICS)
-    for tool in tools():
+    for tool in names():
         for metric in getattr(load(tool), "metrics", ()):
             if metric.name in found:
                 raise ValueError(f"{tool}: the metric {metric.name} is declared already")
@@ -147,15 +147,15 @@ def metrics() -> dict[str, Metric]:
     return found
 
 
-def ports(benchmark: Benchmark) -> list[str]:
+def ports(tool: Tool) -> list[str]:
     """What its server listens on where a suite says nothing, as a firewall is told: ``5201/tcp``."""
-    properties = benchmark.parameters["properties"].values()
+    properties = tool.parameters["properties"].values()
     return [f"{one['default']}/{transport}" for one in properties for transport in one.get("transports", ())]
 
 
-def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
+def resolve(tool: Tool, written: JSON) -> dict[str, Any]:
     """Parameters as a suite writes them, checked, in base units, with defaults. Raises ParameterError."""
-    properties = benchmark.parameters["properties"]
+    properties = tool.parameters["properties"]
     values = {k: v["default"] for k, v in properties.items() if "default" in v}
     for key, value in written.items():
         schema = properties.get(key, {})
@@ -166,7 +166,7 @@ def resolve(benchmark: Benchmark, written: JSON) -> dict[str, Any]:
             about = properties[key].get("description", "a quantity")
             fix = f"Write {about}."
             raise ParameterError(Violation((key,), str(wrong), show(value), fix)) from None
-    error = best_error(values, benchmark.parameters)
+    error = best_error(values, tool.parameters)
     if error is not None:
         violation = in_words(error)
         fields: tuple[Field, ...] = violation.fields
@@ -186,8 +186,8 @@ def protocol(benchmark: str, parameters: JSON) -> str:
     said = parameters.get("protocol")
     if said:
         return str(said)
-    names = f"{benchmark} {parameters.get('test', '')}"
-    return "udp" if parameters.get("udp") or "udp" in names else "tcp"
+    words = f"{benchmark} {parameters.get('test', '')}"
+    return "udp" if parameters.get("udp") or "udp" in words else "tcp"
 
 
 def at_mtu(parameters: JSON, mtu: int) -> dict[str, Any]:
@@ -195,13 +195,13 @@ def at_mtu(parameters: JSON, mtu: int) -> dict[str, Any]:
     return {k: mtu - UDP_HEADERS if v == PATH else v for k, v in parameters.items()}
 
 
-def scaled(benchmark: Benchmark, parameters: JSON, scale: float) -> dict[str, Any]:
+def scaled(tool: Tool, parameters: JSON, scale: float) -> dict[str, Any]:
     """Parameters with each ``scaled`` one multiplied; whole where the tool takes whole numbers, at least 1.
 
     What is omitted at the start is not scaled: TCP's slow start takes as long in a long trial as in a short.
     """
     values = dict(parameters)
-    for key, schema in benchmark.parameters["properties"].items():
+    for key, schema in tool.parameters["properties"].items():
         if schema.get("scaled") and key in values:
             values[key] = max(1, round(values[key] * scale))
     return values

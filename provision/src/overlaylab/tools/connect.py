@@ -14,7 +14,7 @@ from overlaylab.tools.parsers import connect
 class Connect:
     """A program of the lab's own on both nodes: the tools that measure this are not in the distribution."""
 
-    tool = "connect"
+    name = "connect"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "median"
@@ -64,4 +64,4 @@ def _source() -> str:
     return inspect.getsource(program)
 
 
-benchmark = Connect()
+TOOL = Connect()

@@ -25,14 +25,14 @@ WITH_AN_END = f'trap : TERM; "$@"; code=$?; echo "{iperf.END}"; exit "$code"'
 # streams, so that each trial has one of its own.
 ANEW = 'while :; do "$@"; sleep 0.1; done'
 
+# Bytes in a UDP datagram (RFC 768). A server reads 1470 of each by itself, and counts no more.
 LARGEST = 65507
-"""Bytes in a UDP datagram (RFC 768). A server reads 1470 of each by itself, and counts no more."""
 
 
 class Iperf:
     """A server takes one protocol; after UDP it sends its report to the client, which prints it."""
 
-    tool = "iperf"
+    name = "iperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = None
@@ -120,4 +120,4 @@ def _udp(parameters: JSON) -> tuple[str, ...]:
     return ("--udp",) if parameters["protocol"] == "udp" else ()
 
 
-benchmark = Iperf()
+TOOL = Iperf()

@@ -24,7 +24,7 @@ PORT = 5201
 class Iperf3:
     """The server reports in JSON too: only the receiver knows what arrived in each interval."""
 
-    tool = "iperf3"
+    name = "iperf3"
     directions = (CLIENT_TO_SERVER, SERVER_TO_CLIENT)
     closed_loop = False
     latency_is = None
@@ -114,4 +114,4 @@ class Iperf3:
         return ("iperf3", "--version")
 
 
-benchmark = Iperf3()
+TOOL = Iperf3()

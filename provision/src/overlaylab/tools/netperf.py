@@ -9,14 +9,14 @@ from overlaylab.tools.base import BYTES, CLIENT_TO_SERVER, Server, server_port
 from overlaylab.tools.parsers import netperf
 
 TESTS = {"tcp_rr": "TCP_RR", "udp_rr": "UDP_RR", "tcp_crr": "TCP_CRR"}
+# bit/s: what no tier falls below, for the timeout.
 SLOW_PATH = 1e6
-"""bit/s: what no tier falls below, for the timeout."""
 
 
 class Netperf:
     """A number of transactions, not a time: a time may pass without any, and is then reported as a rate of zero."""
 
-    tool = "netperf"
+    name = "netperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
@@ -94,4 +94,4 @@ def _sizes(parameters: JSON) -> tuple[int, int]:
     return parameters["request"], parameters.get("response", parameters["request"])
 
 
-benchmark = Netperf()
+TOOL = Netperf()

@@ -12,7 +12,7 @@ from overlaylab.tools.parsers import ping
 class Ping:
     """The kernel answers, so there is no server."""
 
-    tool = "ping"
+    name = "ping"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = "median"
@@ -69,4 +69,4 @@ class Ping:
         return ("ping", "-V")
 
 
-benchmark = Ping()
+TOOL = Ping()

@@ -15,7 +15,7 @@ class Qperf:
     udp_bw sends as fast as the node can, whatever becomes of it.
     """
 
-    tool = "qperf"
+    name = "qperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = True
     latency_is = "mean"
@@ -75,4 +75,4 @@ class Qperf:
         return ("qperf", "--version")
 
 
-benchmark = Qperf()
+TOOL = Qperf()

@@ -27,7 +27,7 @@ class Sockperf:
     The sender waits for the next message's time in a loop of its own, which keeps one CPU busy throughout.
     """
 
-    tool = "sockperf"
+    name = "sockperf"
     directions = (CLIENT_TO_SERVER,)
     closed_loop = False
     latency_is = "median"
@@ -102,4 +102,4 @@ def _tcp(parameters: JSON) -> tuple[str, ...]:
     return ("--tcp",) if parameters["protocol"] == "tcp" else ()
 
 
-benchmark = Sockperf()
+TOOL = Sockperf()

@@ -20,8 +20,8 @@ sys.path.insert(0, str(FIXTURES))
 import maker  # noqa: E402
 
 HEADERS = {"fastdp": 50, "sleeve": 62}
+# Ratios of goodput in six blocks.
 SIX = [0.70, 0.71, 0.72, 0.73, 0.74, 0.75]
-"""Ratios of goodput in six blocks."""
 
 
 @pytest.fixture
@@ -201,11 +201,11 @@ def test_latency_is_not_the_tiers_where_its_rtt_was_not(store, known) -> None:
     )
 
 
-# -- what is wanted ---------------------------------------------------------------------------------
+# -- what is needed ---------------------------------------------------------------------------------
 
 
 def test_runs_are_derived_from_the_published_rows(store, known) -> None:
-    found = fidelity_lab.wanted(fidelity_lab.published_pairs(store), known)
+    found = fidelity_lab.runs_needed(fidelity_lab.published_pairs(store), known)
     assert [(one.profile, one.overlay, one.modes, one.arguments) for one in found] == [
         ("aws-t2.small", "docker-overlay", "vxlan", None),
         ("aws-m4.xlarge", "docker-overlay", "vxlan", None),

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 import pytest
-from click.testing import CliRunner
+from lab_commands import lab
 
 from overlaylab.cli.commands import doctor
 from overlaylab.machine import checks as host_checks
@@ -71,14 +71,14 @@ def checks(monkeypatch):
 )
 def test_doctor_ends_with_its_verdict(checks, states, code, closing):
     checks(*(Check(f"check {n}", state, "[found]", "do it") for n, state in enumerate(states)))
-    result = CliRunner().invoke(doctor.command)
+    result = lab("doctor")
     assert result.exit_code == code
     assert result.output.splitlines()[-1] == closing
 
 
 def test_doctor_shows_each_check_with_its_advice(checks):
     checks(Check("disk", PROBLEM, "1.0 GB free below [x]", "free some"), Check("KVM", OK, "works"))
-    lines = [" ".join(line.split()) for line in CliRunner().invoke(doctor.command).output.splitlines()]
+    lines = [" ".join(line.split()) for line in lab("doctor").output.splitlines()]
     assert lines[0] == "This machine: 2 cores, AMD EPYC, 24 GB"
     assert "disk problem 1.0 GB free below [x]" in lines
     assert "→ free some" in lines
@@ -87,7 +87,7 @@ def test_doctor_shows_each_check_with_its_advice(checks):
 
 def test_doctor_as_json(checks):
     checks(Check("disk", PROBLEM, "1.0 GB free", "free some"))
-    result = CliRunner().invoke(doctor.command, ["--json"])
+    result = lab("doctor", "--json")
     assert result.exit_code == 1
     assert json.loads(result.output) == {
         "can_run": False,
@@ -126,7 +126,7 @@ def test_doctor_as_json(checks):
 
 def test_doctor_shows_what_runs_where_and_why_not(checks):
     checks(Check("KVM", OK, "works"))
-    lines = [line.rstrip() for line in CliRunner().invoke(doctor.command).output.splitlines()]
+    lines = [line.rstrip() for line in lab("doctor").output.splitlines()]
     first = lines.index("What runs on which provider (PROVIDER=…)")
     assert lines[first:] == [
         "What runs on which provider (PROVIDER=…)",
@@ -147,7 +147,7 @@ def test_doctor_shows_what_runs_where_and_why_not(checks):
 def test_doctor_names_the_modules_that_the_lab_has_loaded(checks, monkeypatch):
     checks(Check("KVM", OK, "works"))
     monkeypatch.setattr(doctor.choice, "loaded", lambda: ["dummy", "vxlan"])
-    words = " ".join(CliRunner().invoke(doctor.command).output.split())
+    words = " ".join(lab("doctor").output.split())
     assert (
         "Kernel modules that the lab has loaded here: dummy, vxlan; ./task lab:destroy unloads them." in words
     )

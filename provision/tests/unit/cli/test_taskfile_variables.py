@@ -13,13 +13,13 @@ from overlaylab.core.paths import ROOT
 FILES = [*sorted(ROOT.glob("*/Taskfile*.y*ml")), ROOT / "Taskfile.yml"]
 TASK = re.compile(r"^  ([a-z][a-z:-]*):\n((?:    .*\n|\n(?=    ))*)", re.MULTILINE)
 ENV = re.compile(r"^    env:(?: \{.*\}\n|\n(?:      .*\n)*)", re.MULTILINE)
+# Options that no variable carries: typed behind the dashes, or by other tasks alone.
 WITHOUT = {
     "doctor": {"JSON"},
     "setup": {"TESTS", "CONTAINERS"},
     "viewer:as-user": {"BROWSER", "SCREEN", "SCREENS"},
     "bench:front-door": {"CALLS"},
 }
-"""Options that no variable carries: typed behind the dashes, or by other tasks alone."""
 
 
 @cache

@@ -111,4 +111,4 @@ def test_a_log_that_had_no_room_either_does_not_mislead(tmp_path, full):
     ("text", "told"), [("npm error ENOSPC", True), ("write x: disk quota exceeded", True), ("", False)]
 )
 def test_words(text, told):
-    assert disk_full.told(text) is told
+    assert disk_full.is_reported(text) is told

@@ -22,13 +22,13 @@ from overlaylab.tools import base
 GOLDEN = Path(__file__).parents[2] / "golden"
 CASES = sorted(p for p in GOLDEN.glob("*/*.yml") if p.parent.name != "right")
 
+# As ``ip -j route show table all`` prints them, on a machine with a VPN and a lab that runs.
 ROUTES = [
     {"dst": "default", "gateway": "172.16.9.1", "dev": "wlan0"},
     {"dst": "10.20.0.0/16", "dev": "tun0"},
     {"dst": "192.168.90.0/24", "dev": "virbr9"},
     {"dst": "fe80::/64", "dev": "wlan0"},
 ]
-"""As ``ip -j route show table all`` prints them, on a machine with a VPN and a lab that runs."""
 
 
 def zones(path: Path) -> None:

@@ -8,9 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from lab_commands import lab
 
-from overlaylab.cli.commands.daemons import command
 from overlaylab.core.errors import UserError
 from overlaylab.image import daemons
 from overlaylab.machine import bundle_source
@@ -326,7 +325,7 @@ def test_an_unknown_name_lists_the_known_ones(recipes):
 
 
 def test_command_prints_digest_and_path(recipes):
-    done = CliRunner().invoke(command, ["build"])
+    done = lab("daemons", "build")
     built = daemons.ensure("net")["binaries"]
     assert done.exit_code == 0
     assert [line.split()[:2] for line in done.stdout.splitlines()] == [

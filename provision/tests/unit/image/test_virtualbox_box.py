@@ -16,8 +16,8 @@ from overlaylab.image import boxes, node_image, virtualbox_box
 CAPACITY = 64 * 2**20
 OVF = "{http://schemas.dmtf.org/ovf/envelope/1}"
 RASD = "{http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData}"
+# Values of ResourceType in CIM_ResourceAllocationSettingData.
 CPU, MEMORY, NIC, HARD_DISK, OTHER_STORAGE = "3", "4", "10", "17", "20"
-"""Values of ResourceType in CIM_ResourceAllocationSettingData."""
 
 needs_qemu_img = pytest.mark.skipif(shutil.which("qemu-img") is None, reason="no qemu-img")
 

@@ -28,7 +28,7 @@ def facts(
     underlay: int = 1500,
     headers: int = 50,
     back: int | None = -1,
-    told: bool = True,
+    senders_learn: bool = True,
     fragments: bool = False,
     underlay_passes: int | None = -1,
     set_by: str | None = "ARGUMENTS=overlay_tunnel_mtu",
@@ -44,7 +44,7 @@ def facts(
         underlay_mtu=underlay,
         device="eth-in",
         device_mtu=device or passes or 1450,
-        directions=tuple(Direction(a, b, size, told, fragments, below) for a, b, size in ways),
+        directions=tuple(Direction(a, b, size, senders_learn, fragments, below) for a, b, size in ways),
         set_by=set_by,
     )
 
@@ -87,7 +87,7 @@ def test_what_is_wasted_is_the_header_arithmetic() -> None:
         # ESP pads: a little more than the arithmetic's worst case may pass.
         (facts(1418, headers=84), mtu.RIGHT, "1418 bytes pass in both directions and in one piece", None),
         (
-            facts(1450, device=1500, told=False),
+            facts(1450, device=1500, senders_learn=False),
             mtu.BLACK_HOLE,
             "packets of 1451 to 1500 bytes vanish, and nobody tells the sender: eth-in promises more than passes, so "
             "small requests work and large answers hang",
@@ -95,7 +95,7 @@ def test_what_is_wasted_is_the_header_arithmetic() -> None:
         ),
         # The smaller direction counts.
         (
-            facts(1450, device=1450, back=1400, told=False),
+            facts(1450, device=1450, back=1400, senders_learn=False),
             mtu.BLACK_HOLE,
             "packets of 1401 to 1450 bytes vanish, and nobody tells the sender: eth-in promises more than passes, so "
             "small requests work and large answers hang",
@@ -128,7 +128,7 @@ def test_what_is_wasted_is_the_header_arithmetic() -> None:
             "See what the overlay says of itself: ./task lab:explain",
         ),
         (
-            facts(1450, device=1500, told=False, set_by=None),
+            facts(1450, device=1500, senders_learn=False, set_by=None),
             mtu.BLACK_HOLE,
             "packets of 1451 to 1500 bytes vanish, and nobody tells the sender: eth-in promises more than passes, so "
             "small requests work and large answers hang",
@@ -156,7 +156,7 @@ def test_one_per_cent_of_goodput_is_what_counts_as_wasted(passes, verdict) -> No
 
 
 def test_rows_lead_from_the_underlay_to_what_passes() -> None:
-    given = facts(1438, device=65535, headers=62, back=1400, told=False, underlay_passes=1490)
+    given = facts(1438, device=65535, headers=62, back=1400, senders_learn=False, underlay_passes=1490)
     assert mtu.rows(given) == [
         ("underlay MTU", "1500", "of the nodes' devices; 1490 pass"),
         ("headers", "62", "VXLAN (4789/udp)"),

@@ -287,7 +287,7 @@ def test_a_ratio_is_of_the_same_block_and_has_an_interval_from_six_on():
 
 def test_the_program_of_connect_survives_systemd():
     """systemd-run expands `$` and `%` in the words that it is given."""
-    from overlaylab.tools.connect import benchmark
+    from overlaylab.tools.connect import TOOL
 
-    source = benchmark.server({"port": 1}).argv[2]
+    source = TOOL.server({"port": 1}).argv[2]
     assert "$" not in source and "%" not in source

@@ -114,7 +114,7 @@ def kvm_device(monkeypatch):
 
 def test_root_needs_no_groups(people, monkeypatch):
     monkeypatch.setattr(access, "is_root", lambda: True)
-    assert access.wanted_groups() == []
+    assert access.needed_groups() == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_root_needs_no_groups(people, monkeypatch):
 )
 def test_the_group_kvm_is_wanted_only_where_it_decides(people, kvm_device, gid, mode, openable, wanted):
     kvm_device(gid, mode, openable)
-    assert access.wanted_groups() == wanted
+    assert access.needed_groups() == wanted
 
 
 def test_membership_and_holding_are_two_things(people, kvm_device):

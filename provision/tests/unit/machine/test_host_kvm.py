@@ -12,12 +12,12 @@ from overlaylab.machine import bootsector, kvm
 from overlaylab.machine.kvm import Verdict
 
 SOURCE = Path(bootsector.__file__).with_suffix(".S")
+# Recorded: QEMU 7.2, -accel kvm -cpu host, on a KVM that interprets its guests.
 QEMU_SAYS = """\
 qemu-system-x86_64: warning: host doesn't support requested feature: CPUID.01H:ECX.pni [bit 0]
 qemu-system-x86_64: error: failed to set MSR 0x10a to 0x69
 qemu-system-x86_64: ../../target/i386/kvm/kvm.c:3183: kvm_buf_set_msrs: Assertion failed.
 """
-"""Recorded: QEMU 7.2, -accel kvm -cpu host, on a KVM that interprets its guests."""
 
 needs_qemu = pytest.mark.skipif(not shutil.which(kvm.QEMU), reason="QEMU is not installed")
 
@@ -239,7 +239,7 @@ def test_a_closed_device_names_the_fix_that_holds(monkeypatch, groups, fix):
     monkeypatch.setattr("os.open", refuse)
     monkeypatch.setattr("platform.machine", lambda: "x86_64")
     monkeypatch.setattr(kvm, "find_program", lambda name: f"/usr/bin/{name}")
-    monkeypatch.setattr(kvm, "wanted_groups", lambda: groups)
+    monkeypatch.setattr(kvm, "needed_groups", lambda: groups)
     assert kvm.verdict() == Verdict("tcg", "/dev/kvm may not be opened by this user", fix)
 
 

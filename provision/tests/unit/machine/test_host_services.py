@@ -14,6 +14,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.machine import root, services
 from overlaylab.machine.services import Service
 
+# Recorded: virsh -c qemu:///system version --daemon, Debian 12.
 VIRSH_VERSION = """\
 Compiled against library: libvirt 9.0.0
 Using library: libvirt 9.0.0
@@ -22,7 +23,6 @@ Running hypervisor: QEMU 7.2.22
 Running against daemon: 9.0.0
 
 """
-"""Recorded: virsh -c qemu:///system version --daemon, Debian 12."""
 
 
 def test_daemon_version():

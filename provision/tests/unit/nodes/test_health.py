@@ -12,8 +12,8 @@ from overlaylab.core.model import Evidence
 from overlaylab.nodes.health import Moments, cpu_seconds, judge, kept_script, sample_script, sampled_meanwhile
 
 OTHER = "overlaylab-etcd.service"
+# As proc_pid_stat(5) has it; a command may call itself anything.
 STAT = "412 (weaver (x) y) {state} {parent} 412 412 0 -1 4194560 2077 0 0 0 18 9 0 0 20 0 7 0 1041 1263943680 5120\n"
-"""As proc_pid_stat(5) has it; a command may call itself anything."""
 SHELLS = [name for name in ("dash", "bash") if shutil.which(name)]
 
 

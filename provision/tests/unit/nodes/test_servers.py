@@ -1,4 +1,4 @@
-"""Servers of the benchmark tools: the script that starts them, and its words when it cannot."""
+"""Servers of the tools: the script that starts them, and its words when it cannot."""
 
 import asyncio
 import math
@@ -164,7 +164,7 @@ def test_a_tool_has_a_server_for_each_port_and_transport() -> None:
     trials.append(
         PlannedTrial(1, 4, Variant("host"), "rtt", "ping", {"count": 1, "interval": 1, "payload": 56})
     )
-    found = servers.wanted(trials)
+    found = servers.needed(trials)
     assert list(found) == ["sockperf-19770-udp", "sockperf-19770-tcp", "sockperf-19771-udp"]
     assert found["sockperf-19770-tcp"].transport == "tcp"
     # 30 s and twice the duration with what it leaves out, 60 s for the proof; ping's 20 s and 1.5 times its count.
@@ -176,9 +176,9 @@ def test_two_kinds_of_server_at_one_port_are_refused() -> None:
     trials = [
         PlannedTrial(1, n, Variant("host"), f"udp-{n}", "iperf", {**load, "streams": n}) for n in (1, 4)
     ]
-    assert list(servers.wanted(trials[:1] * 2)) == ["iperf-5001-udp"]
+    assert list(servers.needed(trials[:1] * 2)) == ["iperf-5001-udp"]
     with pytest.raises(UserError, match="benchmark udp-4: port 5001: must have one kind of server of iperf"):
-        servers.wanted(trials)
+        servers.needed(trials)
 
 
 async def test_words_of_systemd_are_passed_on() -> None:

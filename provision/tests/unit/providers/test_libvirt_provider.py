@@ -1,15 +1,13 @@
 """Nodes as libvirt VMs: snapshots by what went into them, reverts, and what is removed."""
 
-import asyncio
-from dataclasses import dataclass, field
-
 import pytest
 from lab_builders import inventory
 from lab_fakes import FakeNodes
+from lab_libvirt import NODES, Hypervisor
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
-from overlaylab.image import node_image, vagrant
+from overlaylab.image import node_image
 from overlaylab.machine import ready as host
 from overlaylab.machine import ssh_keys
 from overlaylab.nodes import ansible
@@ -21,120 +19,6 @@ from overlaylab.specs import cluster, overlays
 from overlaylab.specs.inventory import write_inventory
 
 HOST, FASTDP, SEALED = Variant("host"), Variant("weave", "fastdp"), Variant("weave", "fastdp", True)
-NODES = ("overlaylab-pair-node1", "overlaylab-pair-node2")
-
-
-@dataclass
-class Hypervisor:
-    """What virsh would do, in memory. log: the commands that change anything."""
-
-    domains: dict[str, str] = field(default_factory=dict)
-    snapshots: dict[str, list[str]] = field(default_factory=dict)
-    networks: dict[str, bool] = field(default_factory=dict)
-    volumes: list[str] = field(default_factory=list)
-    log: list[str] = field(default_factory=list)
-    fail: str | None = None
-    pool: str = ""
-
-    def define(self, *names: str, state: str = "running") -> None:
-        for name in names:
-            self.domains[name] = state
-            self.snapshots[name] = []
-
-    async def virsh(self, *arguments: str, check: bool = True) -> str:
-        await asyncio.sleep(0)
-        line = " ".join(arguments)
-        try:
-            if self.fail and self.fail in line:
-                raise virsh.VirshError(f"virsh {line}: error: no space")
-            return getattr(self, arguments[0].replace("-", "_"))(line, *arguments[1:])
-        except virsh.VirshError:
-            if check:
-                raise
-            return ""
-
-    def _known(self, line: str, name: str, where) -> None:
-        if name not in where:
-            raise virsh.VirshError(f"virsh {line}: error: not found: {name}")
-        self.log.append(line)
-
-    def list(self, line: str, *_: str) -> str:
-        return "\n".join(self.domains) + "\n\n"
-
-    def domstate(self, line: str, name: str) -> str:
-        return self.domains[name] + "\n\n"
-
-    def domblklist(self, line: str, name: str) -> str:
-        return f" vda   {self.pool or vagrant.pool_path()}/{name}.img\n\n"
-
-    def suspend(self, line: str, name: str) -> str:
-        self._known(line, name, self.domains)
-        self.domains[name] = "paused"
-        return ""
-
-    def resume(self, line: str, name: str) -> str:
-        self._known(line, name, self.domains)
-        self.domains[name] = "running"
-        return ""
-
-    def destroy(self, line: str, name: str) -> str:
-        self._known(line, name, self.domains)
-        self.domains[name] = "shut off"
-        return ""
-
-    def undefine(self, line: str, name: str, *_: str) -> str:
-        self._known(line, name, self.domains)
-        del self.domains[name]
-        return ""
-
-    def snapshot_list(self, line: str, name: str, _: str) -> str:
-        return "\n".join(self.snapshots.get(name, []))
-
-    def snapshot_create_as(self, line: str, name: str, snapshot: str) -> str:
-        assert set(self.domains.values()) == {"paused"}, "a node runs while another is saved"
-        if snapshot in self.snapshots[name]:
-            raise virsh.VirshError(
-                f"virsh {line}: error: operation failed: domain snapshot {snapshot} already exists"
-            )
-        self._known(line, name, self.domains)
-        self.snapshots[name].append(snapshot)
-        return ""
-
-    def snapshot_revert(self, line: str, name: str, snapshot: str, _: str) -> str:
-        self._known(line, snapshot, self.snapshots[name])
-        self.domains[name] = "paused"
-        return ""
-
-    def snapshot_delete(self, line: str, name: str, snapshot: str, *_: str) -> str:
-        self._known(line, snapshot, self.snapshots[name])
-        self.snapshots[name].remove(snapshot)
-        return ""
-
-    def net_list(self, line: str, *options: str) -> str:
-        return "\n".join(name for name, active in self.networks.items() if active or "--all" in options)
-
-    def net_start(self, line: str, name: str) -> str:
-        self._known(line, name, self.networks)
-        self.networks[name] = True
-        return ""
-
-    def net_destroy(self, line: str, name: str) -> str:
-        self._known(line, name, self.networks)
-        self.networks[name] = False
-        return ""
-
-    def net_undefine(self, line: str, name: str) -> str:
-        self._known(line, name, self.networks)
-        del self.networks[name]
-        return ""
-
-    def vol_list(self, line: str, *_: str) -> str:
-        return "\n".join(f" {name}   /pool/{name}" for name in self.volumes) + "\n"
-
-    def vol_delete(self, line: str, name: str, *_: str) -> str:
-        self._known(line, name, self.volumes)
-        self.volumes.remove(name)
-        return ""
 
 
 @pytest.fixture
@@ -220,61 +104,6 @@ def test_a_role_that_is_edited_during_a_run_does_not_change_the_run(make, monkey
 
 def test_arguments_of_another_overlay_do_not_count(make) -> None:
     assert make(role_arguments={"other": {"x": 1}}).snapshot(FASTDP) == make().snapshot(FASTDP)
-
-
-# -- virsh ------------------------------------------------------------------------------------------
-
-
-async def test_all_nodes_are_saved_at_one_moment(hypervisor) -> None:
-    await virsh.take_snapshot(NODES, "clean")
-    assert hypervisor.snapshots == {name: ["clean"] for name in NODES}
-    assert set(hypervisor.domains.values()) == {"running"}
-    verbs = [line.split()[0] for line in hypervisor.log]
-    assert verbs == ["suspend"] * 2 + ["snapshot-create-as"] * 2 + ["resume"] * 2
-
-
-async def test_nodes_run_on_when_saving_one_fails(hypervisor) -> None:
-    hypervisor.fail = f"snapshot-create-as {NODES[1]}"
-    with pytest.raises(NodeError, match="no space"):
-        await virsh.take_snapshot(NODES, "clean")
-    assert set(hypervisor.domains.values()) == {"running"}
-
-
-async def test_all_nodes_are_reverted_before_any_runs_on(hypervisor) -> None:
-    await virsh.take_snapshot(NODES, "clean")
-    hypervisor.log.clear()
-    await virsh.revert(NODES, "clean")
-    assert [line.split()[0] for line in hypervisor.log] == ["snapshot-revert"] * 2 + ["resume"] * 2
-    assert set(hypervisor.domains.values()) == {"running"}
-
-
-async def test_a_snapshot_is_deleted_where_it_is(hypervisor) -> None:
-    hypervisor.snapshots[NODES[1]] = ["old"]
-    await virsh.delete_snapshot(NODES, "old")
-    assert hypervisor.log == [f"snapshot-delete {NODES[1]} old"]
-
-
-async def test_networks_are_started_where_they_are_not_active(hypervisor) -> None:
-    hypervisor.networks["overlaylab-pair"] = False
-    await virsh.start_networks(["overlaylab-management", "overlaylab-pair"])
-    assert hypervisor.log == ["net-start overlaylab-pair"]
-
-
-async def test_volumes_are_deleted_by_the_beginning_of_their_name(hypervisor) -> None:
-    hypervisor.volumes = ["box_one_0.img", "box_one_1.img", "box_two_0.img"]
-    await virsh.delete_volume("pool", "box_one")
-    assert hypervisor.volumes == ["box_two_0.img"]
-
-
-async def test_virsh_itself_is_asked_by_argument_and_fails_with_its_words(tmp_path, monkeypatch) -> None:
-    program = tmp_path / "virsh"
-    program.write_text('#!/bin/sh\necho "$*"\n[ "$4" != bad ] || { echo "error: no domain" >&2; exit 1; }\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert await virsh.virsh("domstate", "a b") == "-q -c qemu:///system domstate a b\n"
-    with pytest.raises(NodeError, match="virsh bad x: error: no domain"):
-        await virsh.virsh("bad", "x")
-    assert await virsh.virsh("bad", "x", check=False) == "-q -c qemu:///system bad x\n"
 
 
 # -- states -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from overlaylab.core.paths import PROVISION
 from overlaylab.providers import registry
 
 SOURCE = PROVISION / "src" / "overlaylab"
+# {(file, word): how often it stands there}; each was looked at.
 OTHER_THINGS = {
     # Vagrant's plugins and boxes, by Vagrant's own words; folders of packer/.
     ("image/lxc_box.py", "lxc"): 2,
@@ -27,9 +28,10 @@ OTHER_THINGS = {
     ("nodes/ansible.py", "hosts"): 1,
     ("specs/inventory.py", "hosts"): 6,
 }
-"""{(file, word): how often it stands there}; each was looked at."""
+# What others import of providers/.
 FOR_ALL = {
     "Entered",
+    "How",
     "Machines",
     "Provider",
     "Say",
@@ -40,7 +42,6 @@ FOR_ALL = {
     "requirements",
     "shaped",
 }
-"""What others import of providers/."""
 
 
 def words(text: str, known: set[str]) -> Counter[str]:

@@ -57,6 +57,7 @@ async def test_without_virtualbox_it_is_said_what_to_install(tmp_path, monkeypat
             await ask()
 
 
+# What VBoxManage 7.0 prints (VBoxManageList.cpp, VBoxManageInfo.cpp, VBoxManageSnapshot.cpp); no recording of a run.
 STAND_IN = r"""#!/bin/sh
 echo "$LC_ALL $*" >>"$0.log"
 case "$*" in
@@ -91,7 +92,6 @@ case "$*" in
     echo done ;;
 esac
 """
-"""What VBoxManage 7.0 prints (VBoxManageList.cpp, VBoxManageInfo.cpp, VBoxManageSnapshot.cpp); no recording of a run."""
 
 
 async def test_a_program_in_the_path_is_asked_by_argument_and_read(tmp_path, monkeypatch) -> None:

@@ -36,8 +36,8 @@ def test_one_whose_runs_are_told_by_older_statistics_is_made_anew_and_once(tmp_p
     assert copy.read_bytes() == made
 
 
+# Of the demo: two variants, seven blocks of 28.
 RUN = "20261122T010819Z-ec5c"
-"""Of the demo: two variants, seven blocks of 28."""
 SAID = (
     "SELECT trial_id - (SELECT min(trial_id) FROM trial AS first WHERE first.run_id = t.run_id), overlay, mode, block,"
     " position, status, argv, (SELECT group_concat(metric || value) FROM result AS r WHERE r.trial_id = t.trial_id),"

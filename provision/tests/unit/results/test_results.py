@@ -12,7 +12,7 @@ from lab_results import ALL, THREE, headers, printed, table_of
 from overlaylab.core.model import Evidence, Sample, Variant
 from overlaylab.results.results import header_bytes, report
 from overlaylab.store.store import Store
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "results"
 sys.path.insert(0, str(FIXTURES))
@@ -157,7 +157,7 @@ def test_an_overlay_without_a_role_here_has_no_theory():
     ],
 )
 def test_the_protocol_is_what_the_parameters_say(benchmark, parameters, protocol):
-    assert benchmarks.protocol(benchmark, parameters) == protocol
+    assert tools.protocol(benchmark, parameters) == protocol
 
 
 # Published numbers

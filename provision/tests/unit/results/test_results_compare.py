@@ -23,8 +23,8 @@ sys.path.insert(0, str(FIXTURES))
 import maker  # noqa: E402
 
 HOST, FASTDP, SLEEVE = maker.HOST, maker.FASTDP, maker.SLEEVE
+# A host of eight blocks.
 EVEN = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1]
-"""A host of eight blocks."""
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from lab_scripts import script
 from overlaylab.core.paths import ROLES
 from overlaylab.run.evidence import received
 from overlaylab.specs import overlays
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "docker"
 BRIDGE = ROLES / "overlay_bridge" / "files"
@@ -191,7 +191,7 @@ kill $server
 
 def published() -> list[str]:
     """The ports of all tools, and the one that answers probes."""
-    ports = {port for tool in benchmarks.tools() for port in benchmarks.ports(benchmarks.load(tool))}
+    ports = {port for tool in tools.names() for port in tools.ports(tools.load(tool))}
     return sorted(ports | {"5199/udp"}, key=lambda port: (int(port.split("/")[0]), port))
 
 

@@ -155,12 +155,12 @@ def test_the_path_of_ipvlan_is_the_nodes_route_or_the_peers_own_mac_address(ipvl
 
 # -- SR-IOV -----------------------------------------------------------------------------------------
 
+# As ip(8) prints a device of a PCI card; no card with virtual functions was at hand to record it.
 FUNCTION = """7: vf0: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu 1500 qdisc mq state UP group default qlen 1000
     link/ether 3a:11:22:33:44:55 brd ff:ff:ff:ff:ff:ff promiscuity 0  allmulti 0 minmtu 68 maxmtu 9710 numtxqueues 4 numrxqueues 4 gso_max_size 65536 gso_max_segs 65535 tso_max_size 65536 tso_max_segs 65535 gro_max_size 65536 parentbus pci parentdev 0000:03:02.0
     inet 10.63.1.1/16 brd 10.63.255.255 scope global vf0
        valid_lft forever preferred_lft forever
 """
-"""As ip(8) prints a device of a PCI card; no card with virtual functions was at hand to record it."""
 
 
 @pytest.fixture

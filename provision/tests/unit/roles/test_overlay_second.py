@@ -12,8 +12,8 @@ from overlaylab.core.paths import ROLES
 from overlaylab.run import evidence_local
 
 LIBRARY = "/usr/local/lib/overlaylab"
+# Neither the second endpoint nor its device is there.
 IP = 'case $* in *"link show"* | *"address show"*) exit 1 ;; esac'
-"""Neither the second endpoint nor its device is there."""
 
 ETCD = "MEMBERS=192.0.2.11\nENDPOINTS=http://192.0.2.11:2379\nADDRESS=192.0.2.11\n"
 WIREGUARD = 'ADDRESS=10.50.0.1\nSECOND_ADDRESS=10.50.0.3\nNODE_ADDRESS=192.0.2.11\nLENGTH=16\nMTU=\nPEERS="\nkey 192.0.2.12 10.50.0.2\n"\n'

@@ -24,15 +24,15 @@ def state(before: dict, after: dict, **counters) -> dict:
     }
 
 
+# 1.5 s at work on each node; 0.4 s of 4.4 s stolen from node2.
 STATES = {
     "node1": state(
         {"user": 100}, {"user": 150, "system": 100, "idle": 300, "iowait": 9}, tx_packets=(10, 4010)
     ),
     "node2": state({"system": 7, "steal": 5}, {"system": 57, "softirq": 100, "idle": 250, "steal": 45}),
 }
-"""1.5 s at work on each node; 0.4 s of 4.4 s stolen from node2."""
+# Half a gigabyte.
 HALF = cost.Work(0.5e9, None)
-"""Half a gigabyte."""
 TRIAL = PlannedTrial(
     1, 0, Variant("host"), "tcp-goodput", "iperf3", {"protocol": "tcp", "duration": 4, "omit": 1}
 )

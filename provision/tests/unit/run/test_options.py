@@ -17,6 +17,7 @@ from overlaylab.run.options import Options, declared, read
 
 NAMES = list(declared())
 OF_A_RUN = [name for name, option in declared().items() if option.key]
+# What a run stored before there were OVERLAYS, MARGIN, PRECISION and FRESH.
 OLDEST = {
     "overlay": "weave",
     "modes": "fastdp",
@@ -30,7 +31,6 @@ OLDEST = {
     "scale": 1.0,
     "seed": 7,
 }
-"""What a run stored before there were OVERLAYS, MARGIN, PRECISION and FRESH."""
 
 
 def unusual(name: str):

@@ -12,6 +12,7 @@ from overlaylab.run.proof import Ends
 from overlaylab.run.reassembly import Waited
 from overlaylab.specs.profile import load_profile
 
+# /proc/net/sockstat of a node with a 6.1 kernel.
 IDLE = """sockets: used 85
 TCP: inuse 4 orphan 0 tw 2 alloc 6 mem 1
 UDP: inuse 1 mem 0
@@ -19,7 +20,6 @@ UDPLITE: inuse 0
 RAW: inuse 0
 FRAG: inuse {inuse} memory {memory}
 """
-"""/proc/net/sockstat of a node with a 6.1 kernel."""
 
 
 def sockstat(*memory: int) -> str:

@@ -11,7 +11,7 @@ from lab_run import COUNTERS, FASTDP, HOST, IPERF3, PING_BACK, PROBE, QPERF, STA
 
 from overlaylab.core.errors import NodeError
 from overlaylab.run import proof
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 
 NEW = [500, "S", 9000]
 
@@ -113,7 +113,7 @@ def slow(bench, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(bench.lab.client, "sh", sh)
     for tool in ("iperf3", "qperf"):
-        monkeypatch.setattr(type(benchmarks.load(tool)), "duration", lambda self, parameters: 0.02)
+        monkeypatch.setattr(type(tools.load(tool)), "duration", lambda self, parameters: 0.02)
 
 
 def sample(*processes: list) -> str:

@@ -39,12 +39,12 @@ class Memory:
         return ""
 
     def apply(self, _: str) -> str:
-        before, self.digest = self.digest, self.found.told(self.name).digest
+        before, self.digest = self.digest, self.found.shaping_of(self.name).digest
         return "unchanged\n" if self.digest == before else "changed\n"
 
     def read_back(self, script: str) -> str:
         self.apply(script)
-        return readback(self.found.told(self.name))
+        return readback(self.found.shaping_of(self.name))
 
     def clear(self, _: str) -> str:
         self.record, self.digest = "null", ""
@@ -68,7 +68,7 @@ def pings(found: Shaper) -> int:
 async def test_applying_measures_proves_and_is_remembered(found, memory, capsys) -> None:
     """The rate was put in force without the latency, and nothing was said of it."""
     assert await _apply(found) == 0
-    assert found.told("node1").peers[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
+    assert found.shaping_of("node1").peers[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
     printed = capsys.readouterr().out
     for check in ("rtt-baseline", "rtt-idle", "goodput", "rtt-loaded"):
         assert f"{check} node1→node2: " in printed
@@ -108,7 +108,7 @@ async def test_another_profile_is_measured_anew(found, memory) -> None:
 async def test_fast_leaves_the_latency_out_and_says_so(found, memory, capsys) -> None:
     assert await _apply_fast(found) == 0
     assert pings(found) == 0
-    assert found.told("node1").peers[0].delay == 0
+    assert found.shaping_of("node1").peers[0].delay == 0
     assert "azure-a1 is in force without its latency, and not proven (FAST=1)" in capsys.readouterr().err
     # What follows without FAST does not take it for proven.
     await _apply(found)
@@ -128,15 +128,15 @@ CHECKS = [
 ]
 
 
-def remembered(told: str = "abc", **changes) -> tuple[Record | None, bool]:
-    record = replace(made(A1, {PAIR: BASELINE}, CHECKS), told=told, **changes)
+def remembered(digest: str = "abc", **changes) -> tuple[Record | None, bool]:
+    record = replace(made(A1, {PAIR: BASELINE}, CHECKS), digest_in_force=digest, **changes)
     script = profile_record.keep_script(record)
     return on_node(f"{script.splitlines()[2]}\nabc\n")
 
 
 def test_a_record_of_something_else_than_what_is_in_force_is_not_trusted() -> None:
     assert remembered()[0] is not None
-    assert remembered(told="def") == (None, True)
+    assert remembered(digest="def") == (None, True)
     assert on_node("null\n") == (None, False)
     assert on_node("null\nabc\n") == (None, True)
     assert on_node('{"profile": "azure-a1"}\nabc\n') == (None, True)  # of another version
@@ -147,7 +147,7 @@ def test_it_is_told_in_words() -> None:
     words = "azure-a1, since 2026-11-23 19:30 UTC; of its checks 2 passed, 1 cannot be made here"
     assert in_words({"node1": known, "node2": known}) == words
     assert in_words({"node1": known, "node2": (None, False)}) == f"node1: {words}; node2: none"
-    fast = replace(made(A1, {}, None), told="abc")
+    fast = replace(made(A1, {}, None), digest_in_force="abc")
     assert re.fullmatch(
         r"azure-a1 without its latency \(FAST=1\), not proven, since .* UTC",
         in_words({"node1": (fast, True)}),
@@ -160,5 +160,5 @@ async def test_hosts_of_somebody_else_keep_no_record(found, memory) -> None:
     """A reboot takes the profile away there, and would leave the record."""
     found.nodes.inventory = replace(found.nodes.inventory, provider=EXTERNAL)
     await _apply(found)
-    assert found.told("node1").peers[0].delay > 0
+    assert found.shaping_of("node1").peers[0].delay > 0
     assert memory["node1"].record == "null"

@@ -22,7 +22,7 @@ async def test_apply_says_where_it_changed_anything() -> None:
     found = shaper()
     found.nodes["node2"].answers["tc -batch"] = "unchanged\n"
     assert await found.apply() == {"node1": True, "node2": False}
-    assert found.nodes["node1"].log == [scripts.apply_script(found.told("node1"))]
+    assert found.nodes["node1"].log == [scripts.apply_script(found.shaping_of("node1"))]
 
 
 async def test_none_is_applied_by_clearing() -> None:
@@ -39,7 +39,7 @@ async def test_applying_and_reading_back_is_one_exchange() -> None:
 
 async def test_what_is_not_in_force_is_named_with_its_node() -> None:
     found = shaper()
-    found.nodes["node2"].answers[READBACK] = readback(found.told("node2"), mtu=9001)
+    found.nodes["node2"].answers[READBACK] = readback(found.shaping_of("node2"), mtu=9001)
     said = await found.apply_and_read_back()
     assert said == {"node1": [], "node2": ["eth1 has MTU 9001, not 1500"]}
     assert problems(said) == "node2: eth1 has MTU 9001, not 1500"
@@ -48,7 +48,7 @@ async def test_what_is_not_in_force_is_named_with_its_node() -> None:
 
 async def test_each_node_is_told_half_of_what_the_baseline_lacks() -> None:
     found = shaper()
-    assert found.told("node1").peers[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
+    assert found.shaping_of("node1").peers[0].delay == pytest.approx((0.000966 - BASELINE) / 2)
 
 
 # -- RTTs -------------------------------------------------------------------------------------------
@@ -92,7 +92,11 @@ def test_the_error_of_a_median_is_that_of_its_batches(rtts, error) -> None:
 async def test_what_a_pair_lacks_to_its_target_is_added_half_on_each_end() -> None:
     found = network(0.000466)
     baseline, idle = await found.calibrate()
-    assert found.told("node1").peers[0].delay == found.told("node2").peers[0].delay == pytest.approx(0.00025)
+    assert (
+        found.shaping_of("node1").peers[0].delay
+        == found.shaping_of("node2").peers[0].delay
+        == pytest.approx(0.00025)
+    )
     assert baseline == ProfileCheck(
         "rtt-baseline", "node1", "node2", 0.000966, pytest.approx(0.000466), None, "s", "pass", None
     )
@@ -165,7 +169,7 @@ async def test_a_baseline_above_the_target_is_recorded_and_no_failure() -> None:
     assert (baseline.verdict, baseline.measured) == ("not-applicable", pytest.approx(0.0015))
     assert baseline.reason == "exceeds the target of 0.966 ms: no delay is added"
     assert (idle.verdict, idle.expected) == ("pass", pytest.approx(0.0015))
-    assert found.told("node1").peers[0].delay == 0
+    assert found.shaping_of("node1").peers[0].delay == 0
 
 
 async def test_what_cannot_be_corrected_fails_with_what_was_measured() -> None:
@@ -183,8 +187,8 @@ async def test_each_pair_has_its_own_delay() -> None:
     found = network(0.0004, tier, zones=("a", "a", "b"))
     found.nodes.answers[PING] = lambda script: ping([0.0004] * 200, script)  # whatever is added
     await found.calibrate()
-    assert [peer.node for peer in found.told("node1").peers] == ["node2", "node3"]
-    assert [peer.node for peer in found.told("node3").peers] == ["node1", "node2"]
+    assert [peer.node for peer in found.shaping_of("node1").peers] == ["node2", "node3"]
+    assert [peer.node for peer in found.shaping_of("node3").peers] == ["node1", "node2"]
     assert set(found.baseline) == {
         frozenset(p) for p in (("node1", "node2"), ("node1", "node3"), ("node2", "node3"))
     }
@@ -254,7 +258,7 @@ async def test_where_the_kernel_has_no_netem_the_latency_is_recorded_as_not_appl
     assert (baseline.verdict, baseline.measured) == ("pass", pytest.approx(0.000466))
     assert (idle.name, idle.verdict, idle.expected) == ("rtt-idle", "not-applicable", 0.000966)
     assert idle.reason == "latency is not applied: the kernel of the nodes has no netem"
-    assert found.told("node1").peers[0].delay == 0
+    assert found.shaping_of("node1").peers[0].delay == 0
     assert found.idle[PAIR] == pytest.approx(0.000466)
 
 

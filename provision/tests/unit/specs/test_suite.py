@@ -119,7 +119,7 @@ def test_weave_vs_flannel_2016_is_what_its_author_ran_and_a_sweep() -> None:
 
 def test_full_has_every_tool_and_boots_anew() -> None:
     suite = load_suite("full")
-    assert {b.tool for b in suite.benchmarks} == set(base.tools())
+    assert {b.tool for b in suite.benchmarks} == set(base.names())
     assert {b.parameters["protocol"] for b in suite.benchmarks if b.tool == "iperf"} == {"tcp", "udp"}
     assert {b.direction for b in suite.benchmarks} == {"client-to-server", "server-to-client"}
     assert {b.placement for b in suite.benchmarks} == {"remote", "local"}
@@ -152,7 +152,7 @@ def test_the_example_in_the_docs_is_right_and_its_table_names_every_parameter(tm
     path = tmp_path / "example.yml"
     path.write_text(page.split("```yaml\n")[1].split("```")[0])
     assert read_suite(path).benchmarks == load_suite("quick").benchmarks[:1]
-    for tool in base.tools():
+    for tool in base.names():
         (row,) = (line for line in page.splitlines() if line.startswith(f"| `{tool}` |"))
         known = set(base.load(tool).parameters["properties"])
         assert set(re.findall(r"`([a-z_]+)`", row)) - {tool} == known - {"port", "data_port"}

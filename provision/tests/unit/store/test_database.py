@@ -357,7 +357,7 @@ def documented():
         ]
         assert cells[0] == ["column", "type", "unit", "meaning"], title
         assert all(len(row) == 4 and row[3] for row in cells), title
-        found[title] = [(row[0], row[1]) for row in cells[1:]]
+        found[title] = [(name, row[1]) for row in cells[1:] for name in row[0].split(", ")]
     return found
 
 

@@ -19,6 +19,7 @@ FIXTURES = Path(__file__).parents[2] / "fixtures"
 sys.path.insert(0, str(FIXTURES / "results"))
 
 
+# What of each tool is no file to import.
 TEXTS = {
     "sockperf": FIXTURES / "sockperf/3.7-tcp.out",
     "ping": FIXTURES / "ping/20221126-replies.out",
@@ -26,7 +27,6 @@ TEXTS = {
     "iperf, which": FIXTURES / "iperf/2.1.8-tcp.out",
     "netperf": FIXTURES / "netperf/2.7.0-tcp_rr.out",
 }
-"""What of each tool is no file to import."""
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from lab_trouble import forked, measure
 from overlaylab.core import paths
 from overlaylab.store.store import Store
 
+# ./task test:kills takes a hundred.
 KILLS = int(os.environ.get("OVERLAYLAB_KILLS") or 6)
-"""./task test:kills takes a hundred."""
+# Seconds until a kill, at most: from before the file is there to some dozens of trials.
 LONGEST = 0.5
-"""Seconds until a kill, at most: from before the file is there to some dozens of trials."""
 
 
 def whole(path: Path) -> Counter:
@@ -81,6 +81,7 @@ def test_killed_at_random_moments_it_loses_nothing_and_completes_the_plan(tmp_pa
 
 # -- a full disk ------------------------------------------------------------------------------------
 
+# Of a disk, of the interpreter, of lab_trouble.py, of a folder for what comes out.
 FULL = """
 set -eu
 mount -t tmpfs -o size=24m tmpfs "$1"
@@ -101,7 +102,6 @@ echo $code >>"$kept/room"
 ls
 cp lab.sqlite "$kept/after.sqlite"
 """
-"""Of a disk, of the interpreter, of lab_trouble.py, of a folder for what comes out."""
 
 
 @pytest.mark.root

@@ -26,7 +26,7 @@ FRAMES = Metric("frame_rate", "1/s", HIGHER, "video frames that came in time", m
 
 
 class Video:
-    tool = "video"
+    name = "video"
     metrics = (FRAMES,)
     parameters = {"properties": {"port": server_port(19800, "tcp"), "data_port": server_port(19801, "udp")}}
 
@@ -34,12 +34,12 @@ class Video:
         return checked("video", [Sample("frame_rate", float(stdout))], self.metrics)
 
 
-benchmark = Video()
+TOOL = Video()
 """
 
 
 @pytest.fixture
-def video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> base.Benchmark:
+def video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> base.Tool:
     """A tool whose file lies in a folder of this test's own."""
     (tmp_path / "video.py").write_text(FILE, encoding="utf-8")
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
@@ -48,7 +48,7 @@ def video(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> base.Benchmark:
 
 
 def test_its_file_is_all_that_is_needed(video, tmp_path: Path) -> None:
-    assert "video" in base.tools()
+    assert "video" in base.names()
     assert base.ports(video) == ["19800/tcp", "19801/udp"]
     assert base.metrics()["frame_rate"].unit == "1/s"
     assert set(base.metrics()) - {"frame_rate"} == set(METRICS)

@@ -12,7 +12,7 @@ from overlaylab.tools import base
 from overlaylab.tools.parsers import ParseError, checked, iperf3, ping, qperf
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-CASES = sorted(p for tool in base.tools() for p in (FIXTURES / tool).glob("*.out"))
+CASES = sorted(p for tool in base.names() for p in (FIXTURES / tool).glob("*.out"))
 IPERF = {"protocol": "tcp", "duration": 2, "omit": 1, "streams": 1}
 BANDWIDTH = {"test": "tcp_bw", "duration": 2}
 
@@ -58,7 +58,7 @@ def test_samples_are_positive_and_lie_within_the_trial(out: Path) -> None:
         assert 0 <= sample.get("t_start", 0) <= sample.get("t_end", 0) <= length
 
 
-@pytest.mark.parametrize("tool", base.tools())
+@pytest.mark.parametrize("tool", base.names())
 def test_output_that_is_cut_short_gives_no_other_values(tool: str) -> None:
     for out in good(tool):
         text, whole = out.read_text(), parse(out)

@@ -28,12 +28,12 @@ SETTINGS = settings(
 )
 
 
-@pytest.mark.parametrize("tool", base.tools())
+@pytest.mark.parametrize("tool", base.names())
 def test_every_tool_has_recorded_outputs_of_success_and_of_failure(tool: str) -> None:
     assert {one.good for one in recorded(tool)} == {True, False}
 
 
-@pytest.mark.parametrize("tool", base.tools())
+@pytest.mark.parametrize("tool", base.names())
 @given(data=st.data())
 @SETTINGS
 def test_damaged_outputs_give_samples_or_parse_error(tool: str, data: st.DataObject) -> None:

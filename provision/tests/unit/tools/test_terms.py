@@ -114,7 +114,7 @@ def exported(about: str, name: str, of: Mapping[str, str]) -> str:
 
 
 def test_viewer_terms_are_those_of_the_lab(golden) -> None:
-    latencies = {name: base.load(name) for name in base.tools() if base.load(name).latency_is}
+    latencies = {name: base.load(name) for name in base.names() if base.load(name).latency_is}
     golden(
         TERMS,
         HEAD

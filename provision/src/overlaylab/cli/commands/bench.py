@@ -48,8 +48,8 @@ def harness(typed: Options) -> None:
     """
     with tempfile.TemporaryDirectory() as folder:
         os.environ["LAB_DB"] = f"{folder}/bench.sqlite"
-        asked = experiment.request("weave", typed)
-        clock = carry_out(asked)
+        request = experiment.request("weave", typed)
+        clock = carry_out(request)
     ratio = (clock.trials + clock.harness) / clock.trials
     print(
         f"inside trials {clock.trials:.1f} s, around them {clock.harness:.1f} s: ratio {ratio:.3f} (target 1.25)"

@@ -76,12 +76,12 @@ def _database() -> Iterator[Store]:
 
 def _todo(known: Known, typed: Options) -> tuple[list[experiment.Request], list[str]]:
     """What has to be measured, checked before anything starts; and what this lab refuses to, in words."""
-    asked: list[experiment.Request] = []
+    request: list[experiment.Request] = []
     refused: list[str] = []
     with _database() as store:
         found = fidelity_lab.chosen(typed.profiles, fidelity_lab.published_pairs(store), known)
         measured = fidelity_lab.Runs(store)
-        runs = fidelity_lab.wanted(found, known)
+        runs = fidelity_lab.runs_needed(found, known)
         for run in runs:
             try:
                 here = accelerator_for([_request(run, typed)])
@@ -91,26 +91,26 @@ def _todo(known: Known, typed: Options) -> tuple[list[experiment.Request], list[
                     if one is None or not one.suffices(typed.blocks or MEDIAN_TAKES):
                         lacking.append(pair)
                 if lacking:
-                    asked.append(_request(replace(run, pairs=tuple(lacking)), typed))
+                    request.append(_request(replace(run, pairs=tuple(lacking)), typed))
             except UserError as wrong:
                 if len(runs) == len(refused) + 1:  # none can be measured: what was typed is wrong
                     raise
                 refused.append(f"{run.profile}: {wrong}")
-    return asked, refused
+    return request, refused
 
 
-def _request(run: fidelity_lab.Wanted, typed: Options) -> experiment.Request:
+def _request(run: fidelity_lab.LabRun, typed: Options) -> experiment.Request:
     of_run = replace(typed, modes=run.modes, arguments=run.arguments, profile=run.profile)
     return experiment.request(run.overlay, of_run)
 
 
 def _list(todo: list[experiment.Request], refused: list[str]) -> None:
     total = 0.0
-    for asked in todo:
-        trials = experiment.plan(asked, experiment.planning_inventory(asked))
-        seconds = experiment.estimate(asked, trials, accelerator_for([asked])).seconds
+    for request in todo:
+        trials = experiment.plan(request, experiment.planning_inventory(request))
+        seconds = experiment.estimate(request, trials, accelerator_for([request])).seconds
         total += seconds
-        click.echo(f"{experiment.command_line(asked)}\n   {len(trials)} trials, about {readable(seconds)}")
+        click.echo(f"{experiment.command_line(request)}\n   {len(trials)} trials, about {readable(seconds)}")
     for line in refused:
         click.echo(f"cannot be measured here: {line}")
     if todo:
@@ -123,11 +123,11 @@ def _list(todo: list[experiment.Request], refused: list[str]) -> None:
 def _carry_out(todo: list[experiment.Request]) -> list[str]:
     """One run after the other; what stopped one, in words, does not stop the next."""
     trouble = []
-    for number, asked in enumerate(todo, start=1):
-        say(f"run {number} of {len(todo)}: {experiment.command_line(asked)}")
+    for number, request in enumerate(todo, start=1):
+        say(f"run {number} of {len(todo)}: {experiment.command_line(request)}")
         try:
-            carry_out(asked)
+            carry_out(request)
         except UserError as wrong:
-            trouble.append(f"{asked.profile.name}: {wrong}")
+            trouble.append(f"{request.profile.name}: {wrong}")
             say(trouble[-1])
     return trouble

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import click
 
-from overlaylab.bench import accuracy_run, accuracy_table
-from overlaylab.bench.accuracy_plan import KINDS, Step, plan
-from overlaylab.bench.accuracy_run import SUITE, ProfileBench
+from overlaylab.bench import profiles_run, profiles_table
+from overlaylab.bench.profiles_plan import KINDS, Step, plan
+from overlaylab.bench.profiles_run import SUITE, ProfileBench
 from overlaylab.cli.commands.measure import interruptible, provider_for
 from overlaylab.cli.options import Own, run_options
 from overlaylab.core import lock, paths
@@ -28,8 +28,8 @@ from overlaylab.specs import cluster as clusters
 from overlaylab.specs.profile import Profile, load_profile
 from overlaylab.store.store import Store
 
+# (cluster, provider, limits that nodes have for life): what steps have to share to run on the same nodes.
 NodesOf = tuple[str, str, tuple[float, float]]
-"""(cluster, provider, limits that nodes have for life): what steps have to share to run on the same nodes."""
 
 
 @click.command("profiles")
@@ -72,7 +72,7 @@ def command(names: str, kinds: str | None, typed: Options) -> None:
                 interruptible(bench.run(steps))
         finally:
             proved = read(store, bench.runs)
-            accuracy_table.show(proved, output(PlainConsole))
+            profiles_table.show(proved, output(PlainConsole))
     for line in bench.trouble:
         click.echo(f"not to its end: {line}")
     if bench.trouble or any(check.verdict == "fail" for one in proved for check in one.checks):
@@ -92,7 +92,7 @@ def chosen(
     return found
 
 
-def read(store: Store, runs: Sequence[tuple[Step, str]]) -> list[accuracy_table.Proved]:
+def read(store: Store, runs: Sequence[tuple[Step, str]]) -> list[profiles_table.Proved]:
     """What the database holds of the runs."""
     found = []
     fields = ProfileCheck.__dataclass_fields__
@@ -100,7 +100,7 @@ def read(store: Store, runs: Sequence[tuple[Step, str]]) -> list[accuracy_table.
         rows = store.db.execute("SELECT * FROM profile_check WHERE run_id = ? ORDER BY check_id", (run_id,))
         checks = tuple(ProfileCheck(**{name: row[name] for name in fields}) for row in rows)
         state = store.run(run_id).state
-        found.append(accuracy_table.Proved(step.cluster, step.profile, run_id, state, checks))
+        found.append(profiles_table.Proved(step.cluster, step.profile, run_id, state, checks))
     return found
 
 
@@ -147,14 +147,14 @@ class Lab:
         return self.chosen[tier.name][0], *self._limits(tier)
 
     async def enter(self, step: Step) -> Shaper:
-        asked, tier = self.requests[step.cluster, step.tier.name], step.tier
+        request, tier = self.requests[step.cluster, step.tier.name], step.tier
         chosen = self.chosen[tier.name]
         nodes_of = (step.cluster, chosen[0], self._limits(tier))
         if nodes_of != self.nodes_of:
             await self._give_up(nodes_of)
             say(chosen[1])
             registry.make_ready(chosen[0])
-            self.provider = provider_for(asked, chosen)
+            self.provider = provider_for(request, chosen)
             await self.provider.prepare([Variant(HOST)], say)
             self.nodes_of = nodes_of
         assert self.provider is not None
@@ -176,17 +176,17 @@ class Lab:
 
     def record(self, step: Step) -> RunRecord:
         assert self.provider is not None
-        asked = replace(self.requests[step.cluster, step.tier.name], profile=step.profile)
+        request = replace(self.requests[step.cluster, step.tier.name], profile=step.profile)
         return replace(
-            experiment.record(asked, self.provider),
+            experiment.record(request, self.provider),
             suite=SUITE,
-            suite_digest=accuracy_run.digest(),
+            suite_digest=profiles_run.digest(),
             blocks=1,
             seed=0,
             arguments={
                 "suite": SUITE,
                 "cluster": step.cluster,
-                "provider": asked.provider,
+                "provider": request.provider,
                 "profile": step.profile.name,
                 "varies": step.tier.name,
                 "kind": step.kind,

@@ -14,14 +14,14 @@ from pathlib import Path
 
 import click
 
-from overlaylab.bench import scale_bench
+from overlaylab.bench import scale
 from overlaylab.core import paths
 from overlaylab.store.store import Store
 
+# (samples, seconds that they may take).
 STORE_LIMIT = (1_000_000, 20.0)
 SUMMARY_LIMIT = (1_000_000, 2.0)
 PAGE_LIMIT = (100_000, 5.0)
-"""(samples, seconds that they may take)."""
 
 per_trial = click.option(
     "--per-trial", envvar="PER_TRIAL", default=1000, show_default=True, type=click.IntRange(1),
@@ -38,15 +38,15 @@ rounds = click.option(
 def store_command(per_trial: int, rounds: int) -> None:
     """Time the storing of 10⁴, 10⁵ and 10⁶ samples, to disk as a run does it. Exit code 1 above the limit."""
     within = True
-    for samples in scale_bench.SIZES:
+    for samples in scale.SIZES:
         seconds, size = [], 0.0
         for _ in range(rounds):
             with _store() as store:
-                filled = scale_bench.fill(store, samples, per_trial)
+                filled = scale.fill(store, samples, per_trial)
                 seconds.append(filled.seconds)
                 size = store.path.stat().st_size / 1e6
         words = f"{samples:>9,} samples in {filled.trials:,} trials stored, {size:,.0f} MB"
-        within &= _said(words, samples, seconds, STORE_LIMIT)
+        within &= _print_rounds(words, samples, seconds, STORE_LIMIT)
     sys.exit(not within)
 
 
@@ -59,15 +59,15 @@ def stats_command(per_trial: int, rounds: int) -> None:
     Whole commands: starting Python and importing what they need is in it.
     """
     within = True
-    for samples in scale_bench.SIZES:
+    for samples in scale.SIZES:
         with _store() as store:
             store.db.execute("PRAGMA synchronous = OFF")  # storing is not what is timed here
-            filled = scale_bench.fill(store, samples, per_trial)
+            filled = scale.fill(store, samples, per_trial)
             table = [_command(store.path, "show") for _ in range(rounds)]
             page = [_command(store.path, "report", "--out", "-") for _ in range(rounds)]
         words = f"{samples:>9,} samples in {filled.trials:,} trials: "
-        within &= _said(words + "table", samples, table, SUMMARY_LIMIT)
-        within &= _said(words + "report", samples, page, PAGE_LIMIT)
+        within &= _print_rounds(words + "table", samples, table, SUMMARY_LIMIT)
+        within &= _print_rounds(words + "report", samples, page, PAGE_LIMIT)
     sys.exit(not within)
 
 
@@ -90,7 +90,7 @@ def _command(path: Path, *words: str) -> float:
     return time.perf_counter() - started
 
 
-def _said(what: str, samples: int, seconds: list[float], limit: tuple[int, float]) -> bool:
+def _print_rounds(what: str, samples: int, seconds: list[float], limit: tuple[int, float]) -> bool:
     """Print the rounds; whether the fastest keeps the limit, where there is one. Others took longer for other work."""
     told = f"{what}: {statistics.median(seconds):.2f} s ({min(seconds):.2f}–{max(seconds):.2f}, n={len(seconds)})"
     if samples != limit[0]:

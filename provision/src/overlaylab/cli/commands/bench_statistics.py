@@ -25,8 +25,8 @@ from overlaylab.core.progress import PlainConsole, output
 from overlaylab.stats.inference import ALPHA, LOOKS, POWER
 
 BLOCKS = (6, 10, 30)
+# A million intervals of 30 blocks take 240 MB an array.
 COUNT = click.IntRange(1, 1_000_000)
-"""A million intervals of 30 blocks take 240 MB an array."""
 
 
 @click.command("statistics")

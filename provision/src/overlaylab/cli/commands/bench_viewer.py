@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from overlaylab.bench import scale_bench
+from overlaylab.bench import scale
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
@@ -19,9 +19,9 @@ from overlaylab.machine import packages
 from overlaylab.report import comparison
 from overlaylab.store.store import Store
 
-LARGEST = max(scale_bench.SIZES)
+LARGEST = max(scale.SIZES)
+# Limits on the largest; the last is "near zero" in a number: seconds of CPU per second.
 FIRST_PLOT_S, FILTER_S, MEMORY_BYTES, IDLE_CPU = 3.0, 0.3, 450e6, 0.02
-"""Limits on the largest; the last is "near zero" in a number: seconds of CPU per second."""
 
 
 @click.command("viewer")
@@ -44,13 +44,13 @@ def command(per_trial: int, rounds: int, runtime: str | None) -> None:
     made = start.prepare(runtime or None, (packages.VIEWER, packages.SCREENLESS))
     click.echo(f"Electron: {made.kind} runtime, software rendering")
     within = True
-    for samples in scale_bench.SIZES:
+    for samples in scale.SIZES:
         with tempfile.TemporaryDirectory(dir=paths.cache(), prefix="bench-") as folder:
             file = Path(folder) / "bench.sqlite"
             say(f"making a database of {samples:,} samples")
             with Store.open(file) as store:
                 store.db.execute("PRAGMA synchronous = OFF")  # storing is not what is timed here
-                scale_bench.fill(store, samples, per_trial)
+                scale.fill(store, samples, per_trial)
                 comparison.refresh(store)
             Path(folder).chmod(0o755)
             variables = {"ELECTRON_OVERRIDE_DIST_PATH": str(made.folder)}
@@ -60,11 +60,11 @@ def command(per_trial: int, rounds: int, runtime: str | None) -> None:
                     "bench viewer", "must end by itself", seen=f"exit code {code}", fix="See above"
                 )
             found = json.loads((Path(folder) / "out" / "bench.json").read_text())
-        within &= _said(samples, found)
+        within &= _print_found(samples, found)
     sys.exit(not within)
 
 
-def _said(samples: int, found: JSON) -> bool:
+def _print_found(samples: int, found: JSON) -> bool:
     """Print what was measured; whether it keeps the limits, which are for the largest."""
     names = "first_plot", "filter", "time_filter", "memory", "idle_cpu"
     first, choice, in_time, memory, idle = (found[name] for name in names)

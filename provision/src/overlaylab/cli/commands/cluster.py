@@ -20,26 +20,26 @@ from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
 from overlaylab.machine import services
 from overlaylab.nodes.servers import ENDPOINT
-from overlaylab.providers import Provider, registry
+from overlaylab.providers import How, Provider, registry
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
 
 
-def provider_of(cluster: str, asked: str | None, tier: Profile | None = None) -> Provider:
+def provider_of(cluster: str, provider_name: str | None, tier: Profile | None = None) -> Provider:
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
     tier: what its nodes are for, where it is known: some get a tier's vCPUs and quota when they are made.
     Raises UserError.
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
-    name = asked or registry.of_cluster(cluster)
-    limits: registry.How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
+    name = provider_name or registry.of_cluster(cluster)
+    limits: How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
     return registry.make(name, cluster, say, **limits)
 
 
 def provider_there(
-    cluster: str, asked: str | None, inventory: str | None = None, tier: Profile | None = None
+    cluster: str, provider_name: str | None, inventory: str | None = None, tier: Profile | None = None
 ) -> Provider:
     """The provider of nodes that exist: SSH hosts where an inventory is named, else as `provider_of`.
 
@@ -47,20 +47,23 @@ def provider_there(
     """
     if inventory:
         return registry.hosts(paths.typed(inventory), say)
-    if not has_nodes(cluster, asked):
+    if not has_nodes(cluster, provider_name):
         raise UserError(f"cluster {cluster}", "has no nodes yet", fix="Bring them up with ./task lab:up")
-    return provider_of(cluster, asked, tier)
+    return provider_of(cluster, provider_name, tier)
 
 
-def has_nodes(cluster: str, asked: str | None) -> bool:
-    """Whether nodes of the cluster were made, whole or in part; asked: by this provider.
+def has_nodes(cluster: str, provider_name: str | None) -> bool:
+    """Whether nodes of the cluster were made, whole or in part; provider_name: by this provider.
 
     Raises UserError for an unknown cluster or provider.
     """
     clusters.load_cluster(cluster)
-    if asked:
-        registry.check(asked)
-    return any(cluster in registry.clusters_of(name) for name in ([asked] if asked else registry.names()))
+    if provider_name:
+        registry.check(provider_name)
+    return any(
+        cluster in registry.clusters_of(name)
+        for name in ([provider_name] if provider_name else registry.names())
+    )
 
 
 async def are_up(provider: Provider) -> bool:
@@ -77,7 +80,7 @@ cluster_option = click.option(
 )
 provider_option = click.option(
     "--provider",
-    "asked",
+    "provider_name",
     envvar="PROVIDER",
     help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: as they were made.",
 )
@@ -85,8 +88,8 @@ provider_option = click.option(
 inventory_option = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
+# s: how long nodes that run are waited for, to say what is in force on them.
 ANSWERS = 10.0
-"""s: how long nodes that run are waited for, to say what is in force on them."""
 
 
 @click.group()
@@ -97,11 +100,11 @@ def command() -> None:
 @command.command()
 @cluster_option
 @provider_option
-def up(cluster: str, asked: str | None) -> None:
+def up(cluster: str, provider_name: str | None) -> None:
     """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
     from overlaylab.drills import attempt
 
-    provider = provider_of(cluster, asked)
+    provider = provider_of(cluster, provider_name)
     attempt.settle(cluster, say)
     with lock.cluster_lock(cluster, "bringing nodes up"):
         asyncio.run(provider.up())
@@ -111,15 +114,15 @@ def up(cluster: str, asked: str | None) -> None:
 @command.command()
 @cluster_option
 @provider_option
-def status(cluster: str, asked: str | None) -> None:
+def status(cluster: str, provider_name: str | None) -> None:
     """Nodes, their state and addresses, and which overlays are converged and snapshotted."""
     from overlaylab.report import profile_table
     from overlaylab.specs import overlays
 
-    if not has_nodes(cluster, asked):
+    if not has_nodes(cluster, provider_name):
         say(f"cluster {cluster} has no nodes yet; ./task lab:up brings them up")
         return
-    provider = provider_of(cluster, asked)
+    provider = provider_of(cluster, provider_name)
 
     async def ask() -> tuple[dict[str, str], Set[str], tuple[str, bool] | None]:
         states = await provider.status()
@@ -190,22 +193,22 @@ async def _profile_in_force(cluster: str, provider: Provider) -> tuple[str, bool
 @provider_option
 @click.argument("node", required=False)
 @click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
-def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
+def ssh(cluster: str, provider_name: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
-    spec, folder = _node(cluster, asked, node, "lab:ssh")
+    spec, folder = _node(cluster, provider_name, node, "lab:ssh")
     argv = ssh_argv(spec, folder)
     sys.stdout.flush()
     words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
     os.execvp(argv[0], [*argv, *words])
 
 
-def _node(cluster: str, asked: str | None, node: str | None, task: str) -> tuple[InventoryNode, Path]:
+def _node(cluster: str, provider_name: str | None, node: str | None, task: str) -> tuple[InventoryNode, Path]:
     """The node that was named, and the folder of its cluster. UserError."""
     if not node:
         raise UserError(
             "node", "must be named", fix=f"./task {task} -- node1 opens a shell on the first one."
         )
-    provider = provider_there(cluster, asked)
+    provider = provider_there(cluster, provider_name)
     if not (provider.folder / "inventory.yml").exists():
         raise UserError(f"cluster {cluster}", "has half made nodes", fix="Make them anew with ./task lab:up")
     known = {n.name: n for n in provider.inventory.nodes}
@@ -234,9 +237,9 @@ def ssh_argv(node: InventoryNode, folder: Path) -> list[str]:
 @provider_option
 @click.argument("node", required=False)
 @click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
-def shell(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
+def shell(cluster: str, provider_name: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
     """A shell as root in the endpoint of NODE, or a command run there: ./task lab:shell -- node1 ip address."""
-    spec, folder = _node(cluster, asked, node, "lab:shell")
+    spec, folder = _node(cluster, provider_name, node, "lab:shell")
     words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
     inside = f"sh -c {shlex.quote(' '.join(words))}" if words else "bash"
     sudo = "" if spec.ssh_user == "root" else "sudo -n "
@@ -250,15 +253,15 @@ def shell(cluster: str, asked: str | None, node: str | None, remote_command: tup
 @command.command()
 @cluster_option
 @provider_option
-def down(cluster: str, asked: str | None) -> None:
+def down(cluster: str, provider_name: str | None) -> None:
     """Switch the nodes off, VMs and containers alike. Their snapshots stay: the next lab:up takes seconds."""
     clusters.load_cluster(cluster)
-    if asked:
-        registry.check(asked)
+    if provider_name:
+        registry.check(provider_name)
     there = [
         name
         for name in registry.names()
-        if cluster in registry.clusters_of(name) and asked in (None, "", name)
+        if cluster in registry.clusters_of(name) and provider_name in (None, "", name)
     ]
     for name in there:
         with lock.cluster_lock(cluster, "switching nodes off"):
@@ -266,7 +269,7 @@ def down(cluster: str, asked: str | None) -> None:
     if there:
         say(f"nodes are off ({', '.join(there)}); ./task lab:destroy removes them")
     else:
-        say(f"there are no nodes of cluster {cluster}{f' ({asked})' if asked else ''}")
+        say(f"there are no nodes of cluster {cluster}{f' ({provider_name})' if provider_name else ''}")
 
 
 @command.command()

@@ -67,7 +67,7 @@ def command() -> None:
 
 @command.command("list")
 @provider_option
-def list_(asked: str | None) -> None:
+def list_(provider_name: str | None) -> None:
     """Drills with their level, whether they run here, and your best score; topics of those that were attempted."""
     every = [drills.load(name) for name in drills.names()]
     known = [drill for drill in every if proofs.read(drill)]
@@ -80,7 +80,7 @@ def list_(asked: str | None) -> None:
     rows = []
     for drill in sorted(known, key=lambda one: (one.level, one.minutes, one.name)):
         proof = {proofs.HOLDS: "holds", proofs.STALE: "stale"}[proofs.state(drill)]
-        rows.append((drill, _here(drill, asked), proof, best.get(drill.name), drill.name in tried))
+        rows.append((drill, _here(drill, provider_name), proof, best.get(drill.name), drill.name in tried))
     out = output()
     drill_text.listed(rows, out)
     unproven = [drill.name for drill in every if drill not in known]
@@ -88,11 +88,11 @@ def list_(asked: str | None) -> None:
         out.print(f"not listed, as nobody has proven them yet: {', '.join(unproven)}", markup=False)
 
 
-def _here(drill: Drill, asked: str | None) -> str:
+def _here(drill: Drill, provider_name: str | None) -> str:
     """``libvirt, lxc (flannel host-gw)``, or why it does not run."""
     tier = where.tier(drill, None)
     told, why = [], ""
-    for name in (asked,) if asked else registry.names():
+    for name in (provider_name,) if provider_name else registry.names():
         registry.check(name)
         reasons = {variant: where.reason(drill, variant, tier, name) for variant in drill.variants}
         runs = [str(variant) for variant, reason in reasons.items() if reason is None]
@@ -124,7 +124,7 @@ def start(
     overlay: str | None,
     profile: str | None,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     inventory: str | None,
     trainee: str | None,
     record: bool,
@@ -139,7 +139,7 @@ def start(
     with Store.open(paths.database()) as store:
         tried = [one.record.drill for one in attempts.attempts(store)]
     drill = drill_start.pick(name, level, course, by_chance, tried)
-    hand = _begin(drill, overlay, profile, cluster, asked, inventory, trainee, None)
+    hand = _begin(drill, overlay, profile, cluster, provider_name, inventory, trainee, None)
     _give(drill, hand, record)
 
 
@@ -148,7 +148,7 @@ def _begin(
     overlay: str | None,
     profile: str | None,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     inventory: str | None,
     trainee: str | None,
     series: str | None,
@@ -156,7 +156,7 @@ def _begin(
     """Up to the ticket."""
     if hand := attempt.settle(cluster, say):
         raise lifecycle.one_at_a_time(hand)
-    _, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, asked, inventory)
+    _, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, provider_name, inventory)
     if provider.capabilities.shares_kernel:
         say(
             "the nodes are containers: root in them is root on this machine, and what you break there may be its own"
@@ -293,10 +293,10 @@ async def _clean_hosts(hand: AtHand) -> None:
 @command.command()
 @cluster_option
 @provider_option
-def stop(cluster: str, asked: str | None) -> None:
+def stop(cluster: str, provider_name: str | None) -> None:
     """End the drill, whatever it is at, and put the nodes back."""
     hand = attempt.read(cluster)
-    provider = hand.made_by(say) if hand else provider_of(cluster, asked)
+    provider = hand.made_by(say) if hand else provider_of(cluster, provider_name)
     ended = interruptible(lifecycle.stop(cluster, provider, say))
     say(
         f"the drill {ended} is ended, and the nodes are put back"
@@ -338,7 +338,7 @@ def gameday_(
     course: str | None,
     profile: str | None,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     trainee: str | None,
     record: bool,
 ) -> None:
@@ -378,7 +378,7 @@ def gameday_(
 @cluster_option
 @provider_option
 def prove_(
-    name: str | None, overlay: str | None, profile: str | None, cluster: str, asked: str | None
+    name: str | None, overlay: str | None, profile: str | None, cluster: str, provider_name: str | None
 ) -> None:
     """Prove DRILL, or all that run here: healthy passes, broken fails, wrong fixes are refused, solutions pass.
 
@@ -404,7 +404,9 @@ def prove_(
         sys.exit(1)
 
 
-def _prove(drill: Drill, overlay: str | None, profile: str | None, cluster: str, asked: str | None) -> None:
+def _prove(
+    drill: Drill, overlay: str | None, profile: str | None, cluster: str, provider_name: str | None
+) -> None:
     attempt.settle(cluster, say)
     variant, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, asked, None)
     with lock.cluster_lock(provider.cluster, f"proving the drill {drill.name}"):

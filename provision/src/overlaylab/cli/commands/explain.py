@@ -25,7 +25,7 @@ from overlaylab.specs import overlays
 @cluster_option
 @provider_option
 @inventory_option
-def command(overlay: str | None, cluster: str, asked: str | None, inventory: str | None) -> None:
+def command(overlay: str | None, cluster: str, provider_name: str | None, inventory: str | None) -> None:
     """Print the page of OVERLAY (default: the one that runs), with what the nodes say of it right now.
 
     Where it does not run: with what would be started. Nothing is started or changed.
@@ -33,7 +33,7 @@ def command(overlay: str | None, cluster: str, asked: str | None, inventory: str
     if overlay:
         overlays.load(overlay)
     try:
-        running, live = _live(cluster, asked, inventory, overlay)
+        running, live = _live(cluster, provider_name, inventory, overlay)
     except (UserError, NodeError) as error:
         if not overlay:
             raise
@@ -53,10 +53,10 @@ def command(overlay: str | None, cluster: str, asked: str | None, inventory: str
 
 
 def _live(
-    cluster: str, asked: str | None, inventory: str | None, overlay: str | None
+    cluster: str, provider_name: str | None, inventory: str | None, overlay: str | None
 ) -> tuple[RunningOverlay | None, list[str]]:
     """What runs, and the lines about it: all of them if it is the overlay that was asked for."""
-    provider = provider_there(cluster, asked, inventory)
+    provider = provider_there(cluster, provider_name, inventory)
 
     async def look() -> tuple[RunningOverlay | None, list[str]]:
         if not await are_up(provider):

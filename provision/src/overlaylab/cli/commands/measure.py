@@ -51,43 +51,43 @@ def command(overlay: str, typed: Options) -> None:
         if typed.dry_run:
             print_plan(*group)
         else:
-            carry_out_group([(asked, None) for asked in group])
+            carry_out_group([(request, None) for request in group])
         return
-    asked = experiment.request(overlay, typed)
+    request = experiment.request(overlay, typed)
     if typed.dry_run:
-        print_plan(asked)
+        print_plan(request)
         return
-    carry_out(asked)
+    carry_out(request)
 
 
-def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
+def print_plan(request: experiment.Request, *others: experiment.Request) -> None:
     """Trials, order, and what they will take; others: the further tiers, which have the same plan."""
     out = output(soft_wrap=True)
-    every = (asked, *others)
-    trials = experiment.plan(asked, experiment.planning_inventory(asked))
+    every = (request, *others)
+    trials = experiment.plan(request, experiment.planning_inventory(request))
     accelerator = accelerator_for(every)
     needs = [experiment.estimate(one, trials, accelerator) for one in every]
-    out.print(f"{experiment.command_line(asked)}", markup=False)
+    out.print(f"{experiment.command_line(request)}", markup=False)
     each = " on each tier" if others else ""
     out.print(
-        f"{len(trials)} trials in {asked.blocks} block{'' if asked.blocks == 1 else 's'}{each}, seed {asked.seed}, accelerator {accelerator}"
+        f"{len(trials)} trials in {request.blocks} block{'' if request.blocks == 1 else 's'}{each}, seed {request.seed}, accelerator {accelerator}"
     )
     for cell in cells([(n, t) for n, t in enumerate(trials)]):
         first = cell[0][1]
-        booted = " (nodes booted for it)" if is_fresh(first.block, asked.fresh) else ""
+        booted = " (nodes booted for it)" if is_fresh(first.block, request.fresh) else ""
         out.print(f"  block {first.block}: {first.variant}{booted}: {_in_words(cell)}")
     if others:
         for number, (one, need) in enumerate(zip(every, needs, strict=True), 1):
             tier = f"{number}. {one.profile.name}: {one.profile.description}"
             out.print(f"  tier {tier}: about {readable(need.seconds)}", markup=False)
-    for line in _left_out(asked):
+    for line in _left_out(request):
         out.print(line, markup=False)
     for line in blocks_needed.lines(every, accelerator):
         out.print(line, markup=False)
     total = f", {len(every)} tiers together" if others else ""
     seconds = sum(need.seconds for need in needs)
     out.print(f"time: about {readable(seconds)} with nodes up and converged{total}")
-    if not asked.inventory:
+    if not request.inventory:
         new = "the first time, image and nodes take some 5 minutes more"
         # Each underlay MTU has snapshots of its own.
         disk = needs[0].disk * len({one.profile.mtu for one in every})
@@ -96,8 +96,8 @@ def print_plan(asked: experiment.Request, *others: experiment.Request) -> None:
         )
 
 
-def _left_out(asked: experiment.Request) -> list[str]:
-    return [f"left out: {variant}: {why}" for variant, why in asked.left_out.items()]
+def _left_out(request: experiment.Request) -> list[str]:
+    return [f"left out: {variant}: {why}" for variant, why in request.left_out.items()]
 
 
 def _in_words(cell: list[tuple[int, PlannedTrial]]) -> str:
@@ -110,48 +110,48 @@ def _in_words(cell: list[tuple[int, PlannedTrial]]) -> str:
     return "; ".join(told)
 
 
-def provider_for(asked: experiment.Request, chosen: tuple[str, str] | None = None) -> Provider:
+def provider_for(request: experiment.Request, chosen: tuple[str, str] | None = None) -> Provider:
     """The provider that the request asks for; chosen: the one of all tiers of its group, else what fits it."""
-    mtu, arguments = asked.profile.mtu, asked.role_arguments
-    if asked.inventory:
+    mtu, arguments = request.profile.mtu, request.role_arguments
+    if request.inventory:
         registry.make_ready(registry.of_inventory())
-        _begin_builds(asked)
-        return registry.hosts(asked.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
+        _begin_builds(request)
+        return registry.hosts(request.inventory, say, underlay_mtu=mtu, role_arguments=arguments)
     from overlaylab.providers import choice
 
-    name, _ = chosen or choose_provider([asked])
-    _begin_builds(asked)
+    name, _ = chosen or choose_provider([request])
+    _begin_builds(request)
     # The machine's own modules, so they come before the nodes.
-    choice.load(name, asked.variants, asked.profile)
+    choice.load(name, request.variants, request.profile)
     return registry.make(
-        name, asked.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
-        vcpus=asked.profile.vcpus, quota=asked.profile.quota,
+        name, request.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
+        vcpus=request.profile.vcpus, quota=request.profile.quota,
     )  # fmt: skip
 
 
-def _begin_builds(asked: experiment.Request) -> None:
+def _begin_builds(request: experiment.Request) -> None:
     """Compile what the nodes will run while the image and the nodes are made, which do not need it yet."""
-    daemons.begin(recipe for variant in asked.variants for recipe in overlays.recipes(variant.overlay))
+    daemons.begin(recipe for variant in request.variants for recipe in overlays.recipes(variant.overlay))
 
 
-def choose_provider(asked: Sequence[experiment.Request]) -> tuple[str, str]:
+def choose_provider(group: Sequence[experiment.Request]) -> tuple[str, str]:
     """(provider, why) for all tiers, on a machine that is made ready for it; says it."""
-    registry.make_ready(asked[0].provider or registry.fallback())
-    chosen = tiers.choose_provider(asked)
+    registry.make_ready(group[0].provider or registry.fallback())
+    chosen = tiers.choose_provider(group)
     say(chosen[1])
     return chosen
 
 
-def accelerator_for(asked: Sequence[experiment.Request]) -> str:
+def accelerator_for(group: Sequence[experiment.Request]) -> str:
     """How the nodes' CPUs would run."""
-    name = registry.of_inventory() if asked[0].inventory else tiers.choose_provider(asked)[0]
+    name = registry.of_inventory() if group[0].inventory else tiers.choose_provider(group)[0]
     return registry.capabilities(name).accelerator or ready.accelerator()
 
 
-def carry_out(asked: experiment.Request, resume: str | None = None) -> Clock:
+def carry_out(request: experiment.Request, resume: str | None = None) -> Clock:
     """Run the request, or what is left of the stored run `resume`; returns where the time went."""
     try:
-        return _carry_out(asked, resume, None)
+        return _carry_out(request, resume, None)
     except RunStopped as stopped:
         raise UserError("run", f"stopped: {stopped}", fix=RESUME) from stopped
 
@@ -165,13 +165,13 @@ def carry_out_group(todo: Sequence[tuple[experiment.Request, str | None]]) -> No
 
     group = todo[0][0].group
     assert group is not None
-    chosen = None if todo[0][0].inventory else choose_provider([asked for asked, _ in todo])
+    chosen = None if todo[0][0].inventory else choose_provider([request for request, _ in todo])
     stopped = []
-    for number, (asked, resume) in enumerate(todo):
-        tier = asked.profile.name
+    for number, (request, resume) in enumerate(todo):
+        tier = request.profile.name
         say(f"tier {tier}, {number + 1} of {len(todo)}")
         try:
-            _carry_out(asked, resume, chosen)
+            _carry_out(request, resume, chosen)
         except RunStopped as why:
             stopped.append(f"{tier}: {why}")
             say(f"tier {tier} stopped: {why}")
@@ -195,11 +195,11 @@ def _say_what_is_left(group: str) -> None:
         say(f"not measured to the end: {names}; ./task lab:resume carries on with all of them")
 
 
-def _carry_out(asked: experiment.Request, resume: str | None, chosen: tuple[str, str] | None) -> Clock:
+def _carry_out(request: experiment.Request, resume: str | None, chosen: tuple[str, str] | None) -> Clock:
     with Store.open(paths.database()) as store:
-        provider = provider_for(asked, chosen)
-        with lock.cluster_lock(provider.cluster, f"measuring {asked.overlay}"):
-            return interruptible(_run(asked, provider, store, resume))
+        provider = provider_for(request, chosen)
+        with lock.cluster_lock(provider.cluster, f"measuring {request.overlay}"):
+            return interruptible(_run(request, provider, store, resume))
 
 
 def interruptible(work: Coroutine[Any, Any, Result]) -> Result:
@@ -231,25 +231,25 @@ def begin(store: Store, now: RunRecord, trials: Sequence[PlannedTrial], resume: 
     return resume
 
 
-async def _run(asked: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
+async def _run(request: experiment.Request, provider: Provider, store: Store, resume: str | None) -> Clock:
     from overlaylab.report import comparison, table, verdicts_table
     from overlaylab.results import results, verdicts
 
-    for line in _left_out(asked):
+    for line in _left_out(request):
         say(line)
-    await provider.prepare(asked.variants, say)
+    await provider.prepare(request.variants, say)
     run_id = begin(
-        store, experiment.record(asked, provider), experiment.plan(asked, provider.inventory), resume
+        store, experiment.record(request, provider), experiment.plan(request, provider.inventory), resume
     )
     trials = [trial for _, trial in store.pending_trials(run_id)]
-    needs = experiment.estimate(asked, trials, provider.accelerator)
-    most = "at most " if asked.rules.looks else ""
-    say(f"run {run_id}: {most}{len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
+    needs = experiment.estimate(request, trials, provider.accelerator)
+    most = "at most " if request.rules.looks else ""
+    say(f"run {run_id}: {most}{len(trials)} trials, about {readable(needs.seconds)}; seed {request.seed}")
     out = output()
 
     def enough(block: int) -> bool:
         """Looks at the intervals where the plan has a look, and says what it saw."""
-        rules = asked.rules
+        rules = request.rules
         if block not in rules.looks[:-1]:
             return False
         tables = results.report(store, run_id).tables
@@ -263,8 +263,10 @@ async def _run(asked: experiment.Request, provider: Provider, store: Store, resu
         comparison.write(store, whole)
         table.show_report(whole, out, provisional=unfinished, brief=unfinished)
 
-    shaper = on_nodes(provider, asked.profile)
-    runner = Runner(store, run_id, provider, shaper, say, show, asked.suite.fills_bucket, asked.fresh, enough)
+    shaper = on_nodes(provider, request.profile)
+    runner = Runner(
+        store, run_id, provider, shaper, say, show, request.suite.fills_bucket, request.fresh, enough
+    )
     try:
         await runner.run()
     except (Exception, asyncio.CancelledError):

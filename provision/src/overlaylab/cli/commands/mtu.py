@@ -44,7 +44,7 @@ def command(
     arguments: str | None,
     profile: str | None,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     inventory: str | None,
 ) -> None:
     """Compare what the underlay carries, what headers take, what devices promise and what passes with DF set.
@@ -62,7 +62,7 @@ def command(
             arguments=arguments,
             profile=profile,
             cluster=cluster,
-            provider=asked,
+            provider=provider_name,
             inventory=inventory,
         )
         request = experiment.request(overlay, typed)
@@ -77,7 +77,7 @@ def command(
                     seen=value,
                     fix="Add OVERLAY=…, or leave it out",
                 )
-        provider = provider_there(cluster, asked, inventory)
+        provider = provider_there(cluster, provider_name, inventory)
     with lock.cluster_lock(provider.cluster, "looking at the MTU"):
         facts = asyncio.run(_examine(provider, variant))
     finding = mtu.judge(facts)
@@ -157,12 +157,12 @@ async def _direction(
     below, _ = await mtu_probe.from_node(node, mtu_probe.ON_NODE, address, underlay, [])
     if endpoint is None or below is None:
         return mtu.Direction(client, server, None, False, False, below)
-    passes, told = await mtu_probe.from_node(node, ask, endpoint, device, hints)
+    passes, senders_learn = await mtu_probe.from_node(node, ask, endpoint, device, hints)
     pieces = 0
     if passes is not None:
         printed = (await node.sh(mtu_probe.fragments_script(ask, endpoint, passes))).stdout
         pieces = mtu_probe.read_fragments(printed)
-    return mtu.Direction(client, server, passes, told, pieces > 0, below)
+    return mtu.Direction(client, server, passes, senders_learn, pieces > 0, below)
 
 
 def _print(facts: mtu.Facts, finding: mtu.Finding) -> None:

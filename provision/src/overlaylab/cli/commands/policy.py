@@ -47,13 +47,13 @@ def command(overlay: str, rules: int, typed: Options) -> None:
     carry_out(experiment.request(overlay, typed), rules)
 
 
-def carry_out(asked: experiment.Request, rules: int, resume: str | None = None) -> None:
+def carry_out(request: experiment.Request, rules: int, resume: str | None = None) -> None:
     """Try and measure the policy, or what is left of it in the stored run `resume`."""
     with Store.open(paths.database()) as store:
-        provider = provider_for(asked)
-        with lock.cluster_lock(provider.cluster, f"trying the policy of {asked.overlay}"):
+        provider = provider_for(request)
+        with lock.cluster_lock(provider.cluster, f"trying the policy of {request.overlay}"):
             try:
-                interruptible(_run(asked, provider, store, rules, resume))
+                interruptible(_run(request, provider, store, rules, resume))
             except RunStopped as stopped:
                 raise UserError("run", f"stopped: {stopped}", fix=RESUME) from stopped
 
@@ -65,22 +65,24 @@ def _first_mode(overlay: str) -> str:
 
 
 async def _run(
-    asked: experiment.Request, provider: Provider, store: Store, rules: int, resume: str | None
+    request: experiment.Request, provider: Provider, store: Store, rules: int, resume: str | None
 ) -> None:
     from overlaylab.live import policy_table
     from overlaylab.report import comparison
 
     # The profile is proven on the host network; that is not measured.
-    await provider.prepare(asked.variants, say)
-    variants: tuple[Variant, ...] = tuple(v for v in asked.variants if v.overlay != HOST)
-    asked = replace(asked, variants=variants)
-    planned = policy_lab.plan(asked.suite, variants, asked.blocks, rules, asked.seed, provider.inventory)
-    run_id = begin(store, experiment.record(asked, provider), planned, resume)
+    await provider.prepare(request.variants, say)
+    variants: tuple[Variant, ...] = tuple(v for v in request.variants if v.overlay != HOST)
+    request = replace(request, variants=variants)
+    planned = policy_lab.plan(
+        request.suite, variants, request.blocks, rules, request.seed, provider.inventory
+    )
+    run_id = begin(store, experiment.record(request, provider), planned, resume)
     trials = [trial for _, trial in store.pending_trials(run_id)]
     policy = policy_lab.Policy(store, run_id, provider, say)
-    runner = Runner(store, run_id, provider, on_nodes(provider, asked.profile), say, hooks=policy)
-    needs = experiment.estimate(asked, trials, provider.accelerator)
-    say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {asked.seed}")
+    runner = Runner(store, run_id, provider, on_nodes(provider, request.profile), say, hooks=policy)
+    needs = experiment.estimate(request, trials, provider.accelerator)
+    say(f"run {run_id}: {len(trials)} trials, about {readable(needs.seconds)}; seed {request.seed}")
     try:
         # Of a run that is carried on too: the nodes may be others by now.
         left = {trial.variant for trial in trials}

@@ -75,7 +75,7 @@ def show(name: str) -> None:
 @click.option(
     "--fast", envvar="FAST", is_flag=True, help="Without the latency, and without a proof: a few seconds."
 )
-def apply(name: str, cluster: str, asked: str | None, inventory: str | None, fast: bool) -> None:
+def apply(name: str, cluster: str, provider_name: str | None, inventory: str | None, fast: bool) -> None:
     """Put a profile in force on nodes that are up, and prove it. Exit code 1 where a check fails.
 
     A latency is a target, so the RTT without it is measured first. Where the same profile is in force and proven,
@@ -87,7 +87,7 @@ def apply(name: str, cluster: str, asked: str | None, inventory: str | None, fas
         nonlocal failed
         failed = await (_apply_fast(found) if fast else _apply(found))
 
-    _with_nodes(name, cluster, asked, inventory, work, keep=True, sparse=not fast)
+    _with_nodes(name, cluster, provider_name, inventory, work, keep=True, sparse=not fast)
     if failed:
         sys.exit(1)
 
@@ -97,14 +97,14 @@ def apply(name: str, cluster: str, asked: str | None, inventory: str | None, fas
 @cluster_option
 @provider_option
 @inventory_option
-def verify(name: str, cluster: str, asked: str | None, inventory: str | None) -> None:
+def verify(name: str, cluster: str, provider_name: str | None, inventory: str | None) -> None:
     """Apply a profile and prove it: what one node sends is counted at the other. Exit code 1 if it fails."""
     verdicts: list[str] = []
 
     async def work(found: Shaper) -> None:
         verdicts.extend(check.verdict for check in await _proven(found))
 
-    _with_nodes(name, cluster, asked, inventory, work, overlay="host", sparse=True)
+    _with_nodes(name, cluster, provider_name, inventory, work, overlay="host", sparse=True)
     if "fail" in verdicts:
         sys.exit(1)
 
@@ -113,13 +113,13 @@ def verify(name: str, cluster: str, asked: str | None, inventory: str | None) ->
 @cluster_option
 @provider_option
 @inventory_option
-def clear(cluster: str, asked: str | None, inventory: str | None) -> None:
+def clear(cluster: str, provider_name: str | None, inventory: str | None) -> None:
     """Take any profile away: `none` leaves no trace."""
 
     async def work(found: Shaper) -> None:
         await found.clear()
 
-    _with_nodes("none", cluster, asked, inventory, work)
+    _with_nodes("none", cluster, provider_name, inventory, work)
 
 
 async def _apply(found: Shaper) -> int:
@@ -191,15 +191,15 @@ def _tells(record: profile_record.Record | None, found: Shaper, first: profile_r
 
 async def _keep(found: Shaper, record: profile_record.Record) -> None:
     for name, node in found.nodes.items():
-        told = found.told(name)
-        if told.restored:  # somebody else's host would keep the record over a reboot, and not the profile
-            await node.sh(profile_record.keep_script(replace(record, told=told.digest)))
+        shaping = found.shaping_of(name)
+        if shaping.restored:  # somebody else's host would keep the record over a reboot, and not the profile
+            await node.sh(profile_record.keep_script(replace(record, digest_in_force=shaping.digest)))
 
 
 def _with_nodes(
     name: str,
     cluster: str,
-    asked: str | None,
+    provider_name: str | None,
     inventory: str | None,
     work: Callable[[Shaper], Awaitable[None]],
     overlay: str | None = None,
@@ -219,7 +219,7 @@ def _with_nodes(
     else:
         # With an overlay, the nodes are made where there are none.
         make = provider_of if overlay else provider_there
-        provider = make(cluster, asked, tier=None if tier.is_none else tier)
+        provider = make(cluster, provider_name, tier=None if tier.is_none else tier)
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 
     async def main() -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Unpack
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.machine import packages, ready
 from overlaylab.nodes.ssh import Nodes
-from overlaylab.providers import Say, registry
+from overlaylab.providers import How, Say, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.host_state import PATIENCE, HostState
 from overlaylab.specs.cluster import ClusterSpec
@@ -31,12 +32,10 @@ class Hosts(HostState):
     image = None
     networks = ()
 
-    def __init__(
-        self, path: Path, say: Say, *, underlay_mtu: int | None = None, role_arguments: JSON | None = None
-    ) -> None:
+    def __init__(self, path: Path, say: Say, **how: Unpack[How]) -> None:
         self._inventory = load_inventory(path)
         self._check_maker()
-        super().__init__(path, Nodes(self._inventory), underlay_mtu, role_arguments)
+        super().__init__(path, Nodes(self._inventory), **how)
         self.say = say
         self.cluster = self._inventory.name
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from ipaddress import IPv4Network
+from typing import Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import node_image
 from overlaylab.image.vagrant import pool, pool_path
 from overlaylab.machine import ready, services
-from overlaylab.providers import Say, registry, virsh
+from overlaylab.providers import How, Say, registry, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
@@ -69,25 +69,9 @@ class Libvirt(SnapshotVMs):
     capabilities = CAPABILITIES
     OFF = frozenset({"shut off"})
 
-    def __init__(
-        self,
-        spec: ClusterSpec,
-        say: Say,
-        *,
-        system: str = "debian",
-        underlay_mtu: int | None = None,
-        role_arguments: JSON | None = None,
-    ) -> None:
-        super().__init__(
-            spec,
-            say,
-            system=system,
-            underlay_mtu=underlay_mtu,
-            role_arguments=role_arguments,
-            accelerator=ready.accelerator(),
-            folder=registry.folder(self.name, spec.name),
-            box=f"overlaylab/{system}-{node_image.image_key(system)[:12]}",
-        )
+    def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
+        box = f"overlaylab/{self.system}-{node_image.image_key(self.system)[:12]}"
+        super().__init__(spec, say, ready.accelerator(), box, **how)
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
 
     @property

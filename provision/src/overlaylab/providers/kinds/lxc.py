@@ -13,17 +13,17 @@ import json
 import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
-from overlaylab.image import lxc_box, node_image
+from overlaylab.image import lxc_box
 from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import packages, ready, ssh_keys
 from overlaylab.nodes.ssh import Node
-from overlaylab.providers import Entered, Say, lxc_config, lxc_host, registry
+from overlaylab.providers import Entered, How, Say, lxc_config, lxc_host, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.lxc_cpu import LxcCpu
 from overlaylab.providers.made_nodes import MadeNodes
@@ -79,30 +79,15 @@ async def remove_forgotten(cluster: str) -> None:
 class Lxc(MadeNodes):
     """A cluster of system containers. See `overlaylab.providers.Provider` for the verbs.
 
-    vcpus: in place of the cluster file's; quota: share of their time that a node may use, in (0, 1].
+    how: vcpus in place of the cluster file's; quota, the share of their time that a node may use, in (0, 1].
     """
 
     capabilities = CAPABILITIES
     accelerator = "shared-kernel"
 
-    def __init__(
-        self,
-        spec: ClusterSpec,
-        say: Say,
-        *,
-        system: str = "debian",
-        underlay_mtu: int | None = None,
-        role_arguments: JSON | None = None,
-        vcpus: int | None = None,
-        quota: float | None = None,
-    ) -> None:
-        self.spec, self.say = spec, say
-        self.underlay_mtu = underlay_mtu
-        self.role_arguments = role_arguments or {}
-        self.cluster = spec.name
-        self.system = system
-        self.image = node_image.image_key(system)
-        self.asked = (vcpus, quota)
+    def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
+        super().__init__(spec, say, **how)
+        self.asked = vcpus, quota = how.get("vcpus"), how.get("quota")
         self.limits = {
             node.name: lxc_config.limits(index, vcpus or node.cpus, node.memory_mib, quota)
             for index, node in enumerate(spec.nodes)
@@ -112,9 +97,8 @@ class Lxc(MadeNodes):
         # The public key too: nodes let in the one that they were made with.
         public = ssh_keys.public(ssh_keys.ensure())
         self.key = lxc_config.short_digest(
-            json.dumps([lxc_box.key(system), spec.digest, held, vagrantfile, public]), 12
+            json.dumps([lxc_box.key(self.system), spec.digest, held, vagrantfile, public]), 12
         )
-        self.folder = registry.folder(self.name, spec.name)
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]

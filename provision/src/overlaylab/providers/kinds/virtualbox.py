@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Sequence
+from typing import Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import virtualbox_box
-from overlaylab.providers import Say, registry, vboxmanage
+from overlaylab.providers import How, Say, registry, vboxmanage
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
@@ -52,26 +52,9 @@ class VirtualBox(SnapshotVMs):
     # None on the host: an internal network exists while a machine on it runs, and SSH comes by forwarded ports.
     networks: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        spec: ClusterSpec,
-        say: Say,
-        *,
-        system: str = "debian",
-        underlay_mtu: int | None = None,
-        role_arguments: JSON | None = None,
-    ) -> None:
-        super().__init__(
-            spec,
-            say,
-            system=system,
-            underlay_mtu=underlay_mtu,
-            role_arguments=role_arguments,
-            accelerator="kvm",
-            folder=registry.folder(self.name, spec.name),
-            box=virtualbox_box.box_name(system),
-            made_of=["virtualbox", virtualbox_box.recipe()],
-        )
+    def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
+        made_of = ["virtualbox", virtualbox_box.recipe()]
+        super().__init__(spec, say, "kvm", virtualbox_box.box_name(self.system), made_of, **how)
 
     async def states(self) -> dict[str, str]:
         return await vboxmanage.states()

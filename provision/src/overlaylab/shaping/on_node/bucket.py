@@ -18,11 +18,11 @@ import subprocess
 import sys
 import time
 
+# Seconds between two looks at least: what is sent in that time beyond the bucket is taken off the next bytes.
 SHORTEST = 0.02
-"""Seconds between two looks at least: what is sent in that time beyond the bucket is taken off the next bytes."""
 LONGEST = 5.0
+# Seconds at the rate that must have come together before an empty bucket lets traffic burst again.
 AGAIN = 0.1
-"""Seconds at the rate that must have come together before an empty bucket lets traffic burst again."""
 
 
 class Bucket:

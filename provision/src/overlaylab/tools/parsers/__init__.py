@@ -27,8 +27,8 @@ class ParseError(Exception):
         super().__init__(reason)
 
 
+# Exit codes of a tool that took too long: the runner's own, and timeout(1)'s for TERM and for KILL.
 STOPPED = (None, 124, 137)
-"""Exit codes of a tool that took too long: the runner's own, and timeout(1)'s for TERM and for KILL."""
 
 
 def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> ParseError:
@@ -45,10 +45,10 @@ def failure(tool: str, stdout: str, stderr: str, exit_code: int | None) -> Parse
     return ParseError(f"{tool} failed with exit code {exit_code}{words}")
 
 
+# A number as the tools print it. float() would also take ``nan``, ``1_000`` and digits of other scripts.
 _DIGITS = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?")
-"""A number as the tools print it. float() would also take ``nan``, ``1_000`` and digits of other scripts."""
+# Beyond it floats skip whole numbers, so it is none that was counted.
 LARGEST_COUNT = 2**53
-"""Beyond it floats skip whole numbers, so it is none that was counted."""
 
 
 def number(tool: str, name: str, value: Any) -> float:

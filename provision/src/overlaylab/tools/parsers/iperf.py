@@ -9,14 +9,14 @@ from overlaylab.core.model import JSON, Sample
 from overlaylab.tools.parsers import ParseError, checked, failure
 
 TOOL = "iperf"
+# What the benchmark lets follow iperf's own output.
 END = "-- end"
-"""What the benchmark lets follow iperf's own output."""
+# Of the time asked for: what a stream sends for at least.
 LEAST = 0.99
-"""Of the time asked for: what a stream sends for at least."""
+# Of the time asked for: what the server hears of a stream at least. Its clock starts with what arrives first.
 HEARD = 0.5
-"""Of the time asked for: what the server hears of a stream at least. Its clock starts with what arrives first."""
+# Datagrams that the server counted to those sent: each may have come twice.
 MOST = 2.0
-"""Datagrams that the server counted to those sent: each may have come twice."""
 _ROW = re.compile(
     r"\[ *(?P<id>\d{1,6})\] +(?P<start>\d{1,9}\.\d{1,6})-(?P<end>\d{1,9}\.\d{1,6}) sec +"
     r"(?P<bytes>\d{1,18}) Bytes +(?P<rate>\d{1,18}) bits/sec(?P<rest>.*)",

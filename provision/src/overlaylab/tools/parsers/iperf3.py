@@ -9,17 +9,17 @@ from overlaylab.core.model import JSON, Sample
 from overlaylab.tools.parsers import STOPPED, ParseError, checked, count, failure, no_json, number
 
 TOOL = "iperf3"
+# s of sending that may be under way or uncounted at the end of a trial; what is missing beyond it was lost.
 TAIL = 0.1
-"""s of sending that may be under way or uncounted at the end of a trial; what is missing beyond it was lost."""
+# Of the time asked for: what a trial that nothing broke off lasts at least.
 LEAST = 0.9
-"""Of the time asked for: what a trial that nothing broke off lasts at least."""
+# Bytes received to bytes sent: above 1 where datagrams come twice, and where seconds were omitted: what was under way
+# as they ended is received later.
 MOST, MOST_OMITTED = 1.1, 2.0
-"""Bytes received to bytes sent: above 1 where datagrams come twice, and where seconds were omitted: what was under way
-as they ended is received later."""
+# Bytes sent for each segment that was sent again, at least: one of 88 bytes, TCP_MIN_MSS, ten times.
 SMALLEST = 8
-"""Bytes sent for each segment that was sent again, at least: one of 88 bytes, TCP_MIN_MSS, ten times."""
+# s: a shorter interval is what is left after the sender has stopped, and no rate to speak of.
 SLIVER = 0.5
-"""s: a shorter interval is what is left after the sender has stopped, and no rate to speak of."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:

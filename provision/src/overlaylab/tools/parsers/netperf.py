@@ -19,13 +19,13 @@ SELECTORS = (
     "REMOTE_CPU_COUNT",
     "THROUGHPUT_UNITS",  # the end: a unit that is cut short is another unit
 )
+# s: the kernel's /proc/stat, which netperf reads on Linux, counts CPU time in hundredths (proc(5), USER_HZ).
 TICK = 0.01
-"""s: the kernel's /proc/stat, which netperf reads on Linux, counts CPU time in hundredths (proc(5), USER_HZ)."""
+# s: of fewer ticks, whole ones say next to nothing; two CPUs that worked for 14 ms may both come out as idle.
 BRIEFEST = 10 * TICK
-"""s: of fewer ticks, whole ones say next to nothing; two CPUs that worked for 14 ms may both come out as idle."""
 
+# How far, as a factor, numbers may be apart that tell the same, and are rounded.
 APART = 1.5
-"""How far, as a factor, numbers may be apart that tell the same, and are rounded."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:

@@ -14,12 +14,12 @@ _REPLY = re.compile(
     r"time=(?P<rtt>\d{1,9}(\.\d{1,9})?) (?P<unit>\S+)",
     re.ASCII,
 )
+# The summary of the pings of BSD and BusyBox.
 _OTHER = re.compile(r"\d{1,9} packets transmitted, \d{1,9} packets received", re.ASCII)
-"""The summary of the pings of BSD and BusyBox."""
 _SUMMARY = re.compile(r"(\d{1,9}) packets transmitted, (\d{1,9}) received,.*", re.ASCII)
 
+# Of the requests asked for: ping stops before the last ones where routers answered too.
 LEAST = 0.9
-"""Of the requests asked for: ping stops before the last ones where routers answered too."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:

@@ -15,10 +15,10 @@ _RESULTS = {
     "udp_lat": ("latency", "ns"),
 }
 _OFFERED = ("send_bw", "bytes/sec")
+# qperf's default messages, in bytes.
 _MESSAGES = {"tcp_bw": 65536, "udp_bw": 32768}
-"""qperf's default messages, in bytes."""
+# Bytes received to bytes sent: each datagram may have come twice.
 MOST = 2.0
-"""Bytes received to bytes sent: each datagram may have come twice."""
 
 
 def parse(stdout: str, stderr: str, exit_code: int | None, parameters: JSON) -> list[Sample]:

@@ -8,8 +8,8 @@ from overlaylab.core.model import JSON, Sample
 from overlaylab.tools.parsers import ParseError, checked, failure
 
 TOOL = "sockperf"
+# Of the time asked for: what a trial that nothing broke off lasts at least.
 LEAST = 0.9
-"""Of the time asked for: what a trial that nothing broke off lasts at least."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBER = r"(\d{1,12}\.\d{1,9})"
 _TOTAL = re.compile(

@@ -4,15 +4,15 @@ import io
 from dataclasses import dataclass, field, replace
 
 import pytest
-from click.testing import CliRunner
 from lab_builders import inventory
+from lab_commands import lab
 from lab_fakes import Completed, FakeNodes, failed
 from rich.console import Console
 
-from overlaylab.bench import accuracy_plan, accuracy_run, accuracy_table
-from overlaylab.bench.accuracy import Second, Udp
-from overlaylab.bench.accuracy_plan import Step
-from overlaylab.bench.accuracy_run import ProfileBench
+from overlaylab.bench import profiles_plan, profiles_run, profiles_table
+from overlaylab.bench.profiles_judge import Second, Udp
+from overlaylab.bench.profiles_plan import Step
+from overlaylab.bench.profiles_run import ProfileBench
 from overlaylab.cli.commands import bench_profiles
 from overlaylab.core import progress
 from overlaylab.core.errors import NodeError, UserError
@@ -42,7 +42,7 @@ class FakeShaper:
     log: list[str] = field(default_factory=list)
     baseline: dict = field(default_factory=dict)
 
-    def told(self, name: str) -> sizes.NodeShaping:
+    def shaping_of(self, name: str) -> sizes.NodeShaping:
         spec = next(node for node in self.nodes.inventory.nodes if node.name == name)
         return sizes.node_shaping(self.profile, self.nodes.inventory, spec, {})
 
@@ -106,14 +106,14 @@ class FakeProbe:
             raise self.fails.pop(0)
         offered = min(offered, 200e6)
         sent = round(offered * seconds / 8 / payload)
-        cap = accuracy_run.cap_of(self.shaper, client)
+        cap = profiles_run.cap_of(self.shaper, client)
         most = (cap.rate / 8 * seconds + cap.burst + cap.queue) / cap.frame(payload)
         received = round(min(sent, most) * (1 - self.shaper.profile.loss)) - self.lost
         return Udp(sent, received, payload, float(seconds)), 0.5
 
     async def series(self, client, server, *, seconds, interval, server_number=0) -> list[Second]:
         self.log.append(f"{client} to {server} at {server_number}")
-        cap, tier = accuracy_run.cap_of(self.shaper, client), self.shaper.profile
+        cap, tier = profiles_run.cap_of(self.shaper, client), self.shaper.profile
         share = 2 if len(self.shaper.nodes) > 2 else 1
         level, found = tier.bucket or 0.0, []
         for n in range(int(seconds / interval)):
@@ -138,7 +138,7 @@ class FakeLab:
         return RunRecord(
             cluster=step.cluster, provider="lxc", accelerator="shared-kernel", machine="test machine", image=None,
             profile=step.profile.name, profile_digest=step.profile.digest, stands_for=None,
-            suite=accuracy_run.SUITE, suite_digest=accuracy_run.digest(), scale=1.0, seed=0, blocks=1,
+            suite=profiles_run.SUITE, suite_digest=profiles_run.digest(), scale=1.0, seed=0, blocks=1,
             variants=(Variant("host"),), role_digests={}, zones={"node1": "a", "node2": "a"}, nodes={},
         )  # fmt: skip
 
@@ -163,8 +163,8 @@ def no_pause(monkeypatch):
     async def sleep(seconds: float) -> None:
         clock[0] += seconds
 
-    monkeypatch.setattr(accuracy_run.asyncio, "sleep", sleep)
-    monkeypatch.setattr(accuracy_run.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(profiles_run.asyncio, "sleep", sleep)
+    monkeypatch.setattr(profiles_run.time, "monotonic", lambda: clock[0])
     return clock
 
 
@@ -176,7 +176,7 @@ def checks_of(store: Store, run_id: str) -> list[tuple]:
 async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(accuracy_plan.plan([A0], ["pair"], ["tier"]))
+    await bench.run(profiles_plan.plan([A0], ["pair"], ["tier"]))
     assert lab.log == [
         "enter pair", "prove azure-a0", "servers 1",
         "fill bucket", "udp 1448 × 1 for 10 s", "fill bucket", "udp 1448 × 2 for 10 s",
@@ -201,7 +201,7 @@ async def test_a_tier_on_a_pair_is_proven_then_loaded_beyond_its_rate(store) -> 
 async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = accuracy_plan.plan([NONE], ["three-zones"])
+    steps = profiles_plan.plan([NONE], ["three-zones"])
     lab.nodes = FakeNodes(inventory("a", "b", "c"), {})
     await bench.run(steps)
     rows = store.db.execute("SELECT client_node, server_node, expected, measured, verdict FROM profile_check")
@@ -214,7 +214,7 @@ async def test_nothing_caps_none_so_it_tells_what_is_carried(store) -> None:
 async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store) -> None:
     lab = FakeLab(("a", "b", "c"))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run(accuracy_plan.plan([A1], ["three-zones"]))
+    await bench.run(profiles_plan.plan([A1], ["three-zones"]))
     assert lab.log == [
         "enter three-zones", "prove azure-a1", "servers 2", "fill bucket",
         "node1 to node2 at 0", "node1 to node3 at 0", "node2 to node1 at 0", "node2 to node3 at 1",
@@ -226,8 +226,8 @@ async def test_three_nodes_send_to_all_at_once_each_to_a_server_of_its_own(store
 async def test_two_rates_empty_and_refill(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    step = Step("pair", T2, accuracy_plan.with_bucket(T2, T2.rate), "two-rates")
-    refill = T2.sustained / 8 * accuracy_run.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
+    step = Step("pair", T2, profiles_plan.with_bucket(T2, T2.rate), "two-rates")
+    refill = T2.sustained / 8 * profiles_run.BURST_AGAIN * (T2.rate - T2.sustained) / T2.sustained
 
     probe = lab.probe
 
@@ -257,10 +257,10 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
     bench._carried["aws-t2.small"] = 500e6
-    await bench.run([Step("pair", T2, accuracy_plan.with_bucket(T2, T2.rate), "two-rates")])
+    await bench.run([Step("pair", T2, profiles_plan.with_bucket(T2, T2.rate), "two-rates")])
     assert (
         bench.runs[0][0].profile.name
-        == accuracy_plan.with_bucket(T2, 503.7e6).name
+        == profiles_plan.with_bucket(T2, 503.7e6).name
         == "aws-t2.small bucket/67"
     )
     assert store.run(bench.runs[0][1]).record.profile == "aws-t2.small bucket/67"
@@ -270,7 +270,7 @@ async def test_a_bucket_follows_what_the_tier_carried(store, no_pause) -> None:
 async def test_declared_loss_and_jitter(store, kind) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    steps = [step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == kind]
+    steps = [step for step in profiles_plan.plan([A1], ["pair"]) if step.kind == kind]
     await bench.run(steps[:1])
     expected = {"loss": [("loss", "pass")], "jitter": [("jitter", "pass"), ("overtaken", "pass")]}
     assert checks_of(store, bench.runs[0][1]) == expected[kind]
@@ -287,7 +287,7 @@ async def test_declared_loss_and_jitter(store, kind) -> None:
 async def test_nodes_whose_kernel_cannot_lose_packets_say_so(store) -> None:
     lab = FakeLab(netem=failed(2, "Error: Specified qdisc kind is unknown."))
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == "loss"][:1])
+    await bench.run([step for step in profiles_plan.plan([A1], ["pair"]) if step.kind == "loss"][:1])
     (row,) = store.db.execute("SELECT * FROM profile_check").fetchall()
     assert (row["name"], row["verdict"], row["measured"]) == ("loss", "not-applicable", None)
     assert row["reason"] == "not testable here: it takes netem, which the kernel of the nodes lacks"
@@ -304,7 +304,7 @@ async def test_what_is_left_is_told_from_what_the_last_steps_took(store, no_paus
     lab = Slow()
     bench = ProfileBench(store, lab, said.append, lab.probe)
     tiers = [replace(A0, name=name) for name in ("one", "two", "three")]
-    await bench.run(accuracy_plan.plan(tiers, ["pair"], ["tier"]))
+    await bench.run(profiles_plan.plan(tiers, ["pair"], ["tier"]))
     assert [line for line in said if line.startswith("[")] == [
         "[1/3] one on pair (about 75 s, then 2 min 30 s more)",
         "[2/3] two on pair (about 5 min 00 s, then 5 min 00 s more)",
@@ -330,7 +330,7 @@ async def test_a_check_that_fails_is_tried_again_and_keeps_its_history(store) ->
         return found
 
     bench = ProfileBench(store, lab, said.append, losing)
-    await bench.run(accuracy_plan.plan([A0], ["pair"], ["tier"]))
+    await bench.run(profiles_plan.plan([A0], ["pair"], ["tier"]))
     (proved,) = bench_profiles.read(store, bench.runs)
     check = proved.checks[1]
     assert (check.name, check.verdict, check.measured) == ("udp-loss 0.95", "pass", 0.0)
@@ -348,7 +348,7 @@ async def test_a_node_that_fails_ends_its_step_and_no_other(store) -> None:
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, failing)
-    await bench.run(accuracy_plan.plan([A0, replace(A0, name="next")], ["pair"], ["tier"]))
+    await bench.run(profiles_plan.plan([A0, replace(A0, name="next")], ["pair"], ["tier"]))
     assert bench.trouble == ["azure-a0 on pair: node2: gone"]
     (_, first), (_, second) = bench.runs
     assert [store.run(run_id).state for run_id in (first, second)] == ["failed", "done"]
@@ -366,7 +366,7 @@ async def test_ctrl_c_leaves_what_was_measured(store) -> None:
 
     bench = ProfileBench(store, lab, lambda line: None, interrupted)
     with pytest.raises(KeyboardInterrupt):
-        await bench._step(accuracy_plan.plan([A0], ["pair"], ["tier"])[0])
+        await bench._step(profiles_plan.plan([A0], ["pair"], ["tier"])[0])
     ((_, run_id),) = bench.runs
     assert (store.run(run_id).state, checks_of(store, run_id)) == ("failed", [("goodput", "pass")])
 
@@ -377,9 +377,9 @@ async def test_ctrl_c_leaves_what_was_measured(store) -> None:
 async def test_the_table_and_what_did_not_pass(store) -> None:
     lab = FakeLab()
     bench = ProfileBench(store, lab, lambda line: None, lab.probe)
-    await bench.run([step for step in accuracy_plan.plan([T2], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in profiles_plan.plan([T2], ["pair"]) if step.kind == "tier"])
     console = Console(width=200, record=True, file=io.StringIO())
-    accuracy_table.show(bench_profiles.read(store, bench.runs), console)
+    profiles_table.show(bench_profiles.read(store, bench.runs), console)
     lines = [line.rstrip() for line in console.export_text().splitlines()]
     assert lines[1] == "profiles on pair"
     assert "aws-t2.small  9001  node1 node2  971 Mbit/s 99.9%" in lines[4]
@@ -400,7 +400,7 @@ def test_names_are_chosen_once_each(typed, known, found) -> None:
 
 
 def test_an_unknown_name_is_refused_before_anything_starts() -> None:
-    done = CliRunner().invoke(bench_profiles.command, ["--profiles", "azure-a9", "--dry-run"])
+    done = lab("bench", "profiles", "--profiles", "azure-a9", "--dry-run")
     assert isinstance(done.exception, UserError)
     assert "PROFILES: must name files of the checkout" in str(done.exception)
     assert 'Did you mean "azure-a8"' in str(done.exception)
@@ -414,7 +414,7 @@ async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so
         carry = found.udp
 
         async def udp(client, server, *, payload, **how):
-            if payload == accuracy_run.SMALL:
+            if payload == profiles_run.SMALL:
                 raise NodeError("iperf3 from node1 to node2: did not end in time")
             return await carry(client, server, payload=payload, **how)
 
@@ -422,7 +422,7 @@ async def test_a_flood_of_small_datagrams_that_is_too_much_for_the_nodes_says_so
         return found
 
     bench = ProfileBench(store, lab, lambda line: None, flooded)
-    await bench.run([step for step in accuracy_plan.plan([A1], ["pair"]) if step.kind == "tier"])
+    await bench.run([step for step in profiles_plan.plan([A1], ["pair"]) if step.kind == "tier"])
     (row,) = store.db.execute("SELECT * FROM profile_check WHERE name = 'packets'").fetchall()
     assert (row["verdict"], row["measured"]) == ("not-applicable", None)
     assert row["reason"] == "not testable here: iperf3 from node1 to node2: did not end in time"

@@ -1,4 +1,4 @@
-"""Benchmarks: argv, durations, parameters. Their parsers: test_parsers.py."""
+"""Tools: argv, durations, parameters. Their parsers: test_parsers.py."""
 
 import signal
 import socket
@@ -14,100 +14,100 @@ TCP = {"protocol": "tcp", "duration": "5 s", "omit": "1 s", "streams": 1}
 PING = {"count": 200, "interval": "20 ms", "payload": "56 bytes"}
 
 
-def given(tool: str, **written):
-    benchmark = base.load(tool)
-    return benchmark, base.resolve(benchmark, written)
+def given(name: str, **written):
+    tool = base.load(name)
+    return tool, base.resolve(tool, written)
 
 
 def test_tools_are_found_by_their_files() -> None:
-    assert base.tools() == ("connect", "iperf", "iperf3", "netperf", "ping", "qperf", "sockperf")
-    for tool in base.tools():
-        benchmark = base.load(tool)
-        assert benchmark.tool == tool
-        assert isinstance(benchmark.closed_loop, bool)
+    assert base.names() == ("connect", "iperf", "iperf3", "netperf", "ping", "qperf", "sockperf")
+    for name in base.names():
+        tool = base.load(name)
+        assert tool.name == name
+        assert isinstance(tool.closed_loop, bool)
         # A program of the lab's own has the version of what runs it.
-        assert benchmark.version_argv()[0] == ("python3" if tool == "connect" else tool)
-        assert benchmark.directions[0] == base.CLIENT_TO_SERVER
-        for schema in benchmark.parameters["properties"].values():
+        assert tool.version_argv()[0] == ("python3" if name == "connect" else name)
+        assert tool.directions[0] == base.CLIENT_TO_SERVER
+        for schema in tool.parameters["properties"].values():
             assert "description" in schema or "enum" in schema
 
 
 def test_iperf3_tcp() -> None:
-    benchmark, parameters = given("iperf3", **TCP)
+    tool, parameters = given("iperf3", **TCP)
     argv = ("iperf3", "--server", "--port", "5201", "--json")
-    assert benchmark.server(parameters) == base.Server(argv, 5201, "tcp")
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+    assert tool.server(parameters) == base.Server(argv, 5201, "tcp")
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)) == (
         "iperf3 --client 10.0.0.2 --port 5201 --json --get-server-output --connect-timeout 5000 "
         "--time 5 --omit 1 --interval 1 --parallel 1 --length 131072"
     )
-    assert benchmark.client_argv("10.0.0.2", parameters, base.SERVER_TO_CLIENT)[-1] == "--reverse"
-    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (6, 29)
+    assert tool.client_argv("10.0.0.2", parameters, base.SERVER_TO_CLIENT)[-1] == "--reverse"
+    assert (tool.duration(parameters), tool.timeout(parameters)) == (6, 29)
 
 
 def test_iperf3_reads_at_once_what_a_suite_says() -> None:
-    benchmark, parameters = given("iperf3", **TCP, length="8 KiB")
-    argv = benchmark.client_argv("10.0.0.2", parameters)
+    tool, parameters = given("iperf3", **TCP, length="8 KiB")
+    argv = tool.client_argv("10.0.0.2", parameters)
     assert argv[argv.index("--length") :] == ("--length", "8192")
 
 
 def test_iperf3_takes_a_segment_size() -> None:
-    benchmark, parameters = given("iperf3", **TCP, mss="536 bytes")
-    argv = benchmark.client_argv("10.0.0.2", parameters)
+    tool, parameters = given("iperf3", **TCP, mss="536 bytes")
+    argv = tool.client_argv("10.0.0.2", parameters)
     assert argv[argv.index("--set-mss") :] == ("--set-mss", "536")
 
 
 def test_iperf3_udp_offers_the_load_by_all_streams_together() -> None:
     written = {**TCP, "protocol": "udp", "streams": 4, "offered": "100 Mbit/s", "datagram": "1448 bytes"}
-    benchmark, parameters = given("iperf3", **written)
-    argv = benchmark.client_argv("10.0.0.2", parameters)
+    tool, parameters = given("iperf3", **written)
+    argv = tool.client_argv("10.0.0.2", parameters)
     assert argv[argv.index("--udp") :] == ("--udp", "--bitrate", "25000000", "--length", "1448")
 
 
 def test_qperf() -> None:
-    benchmark, parameters = given("qperf", test="tcp_lat", duration="2 s")
-    assert benchmark.server(parameters) == base.Server(("qperf", "--listen_port", "19765"), 19765)
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+    tool, parameters = given("qperf", test="tcp_lat", duration="2 s")
+    assert tool.server(parameters) == base.Server(("qperf", "--listen_port", "19765"), 19765)
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)) == (
         "qperf --listen_port 19765 --ip_port 19766 --time 2 --unify_nodes --unify_units -vvs 10.0.0.2 tcp_lat"
     )
-    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (2, 23)
-    benchmark, parameters = given("qperf", test="conf")
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+    assert (tool.duration(parameters), tool.timeout(parameters)) == (2, 23)
+    tool, parameters = given("qperf", test="conf")
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)) == (
         "qperf --listen_port 19765 --unify_nodes --unify_units -vvs 10.0.0.2 conf"
     )
-    assert benchmark.duration(parameters) == 0
+    assert tool.duration(parameters) == 0
 
 
 def test_qperf_udp() -> None:
-    benchmark, parameters = given("qperf", test="udp_bw", duration="2 s", message="1448 bytes")
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+    tool, parameters = given("qperf", test="udp_bw", duration="2 s", message="1448 bytes")
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)) == (
         "qperf --listen_port 19765 --ip_port 19766 --time 2 --msg_size 1448"
         " --unify_nodes --unify_units -vvs 10.0.0.2 udp_bw"
     )
 
 
 def test_iperf_tcp() -> None:
-    benchmark, parameters = given("iperf", protocol="tcp", duration="10 s", streams=10, mss="1358 bytes")
+    tool, parameters = given("iperf", protocol="tcp", duration="10 s", streams=10, mss="1358 bytes")
     argv = ("iperf", "--server", "--port", "5001")
-    assert benchmark.server(parameters) == base.Server(argv, 5001, "tcp")
-    client = benchmark.client_argv("10.0.0.2", parameters)
+    assert tool.server(parameters) == base.Server(argv, 5001, "tcp")
+    client = tool.client_argv("10.0.0.2", parameters)
     assert client[:2] == ("sh", "-c")
     assert " ".join(client[4:]) == (
         "iperf --client 10.0.0.2 --port 5001 --enhanced --format b --time 10 --parallel 10 --len 131072 --mss 1358"
     )
-    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (10, 50)
+    assert (tool.duration(parameters), tool.timeout(parameters)) == (10, 50)
 
 
 def test_iperf_udp_offers_the_load_by_all_streams_together_to_a_server_of_its_own() -> None:
     written = {"protocol": "udp", "duration": "10 s", "streams": 4, "offered": "1000 Mbit/s"}
-    benchmark, parameters = given("iperf", **written, datagram="1470 bytes")
-    server = benchmark.server(parameters)
+    tool, parameters = given("iperf", **written, datagram="1470 bytes")
+    server = tool.server(parameters)
     assert (server.port, server.transport) == (5001, "udp")
     # One that ends after the streams of one trial, again and again.
     assert server.argv[:2] == ("sh", "-c")
     assert server.argv[4:] == (
         "iperf", "--server", "--udp", "--port", "5001", "--len", "65507", "--parallel", "4",
     )  # fmt: skip
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)[4:]) == (
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)[4:]) == (
         "iperf --client 10.0.0.2 --port 5001 --udp --enhanced --format b --time 10 --parallel 4"
         " --bandwidth 250000000 --len 1470"
     )
@@ -128,22 +128,20 @@ def test_a_tool_that_does_not_heed_the_end_of_its_time_is_killed(words: str) -> 
 
 
 def test_netperf() -> None:
-    benchmark, parameters = given("netperf", test="udp_rr", transactions=50000, request="300 bytes")
+    tool, parameters = given("netperf", test="udp_rr", transactions=50000, request="300 bytes")
     argv = ("netserver", "-D", "-4", "-p", "19768")
-    assert benchmark.server(parameters) == base.Server(argv, 19768, "tcp")
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)).startswith(
+    assert tool.server(parameters) == base.Server(argv, 19768, "tcp")
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)).startswith(
         "netperf -4 -H 10.0.0.2 -p 19768 -t UDP_RR -l -50000 -P 0 -j -c -C -- -r 300,300 -P ,19769 -k THROUGHPUT,"
     )
     # A request and its answer of 300 bytes each: 48 µs at 100 Mbit/s beside 1 ms; 4.8 ms at 1 Mbit/s beside 5 ms.
-    assert benchmark.duration(parameters) == pytest.approx(50000 * 0.001048)
-    assert benchmark.timeout(parameters) == pytest.approx(30 + 50000 * 0.0098)
+    assert tool.duration(parameters) == pytest.approx(50000 * 0.001048)
+    assert tool.timeout(parameters) == pytest.approx(30 + 50000 * 0.0098)
 
 
 def test_netperf_answers_of_another_size() -> None:
-    benchmark, parameters = given(
-        "netperf", test="tcp_crr", transactions=1, request="1 KiB", response="1 bytes"
-    )
-    argv = benchmark.client_argv("10.0.0.2", parameters)
+    tool, parameters = given("netperf", test="tcp_crr", transactions=1, request="1 KiB", response="1 bytes")
+    argv = tool.client_argv("10.0.0.2", parameters)
     assert argv[argv.index("-r") + 1] == "1024,1"
     assert argv[argv.index("-t") + 1] == "TCP_CRR"
 
@@ -158,25 +156,25 @@ def test_a_datagram_of_netperf_is_no_larger_than_udp_allows() -> None:
 @pytest.mark.parametrize(("protocol", "words"), [("udp", ()), ("tcp", ("--tcp",))])
 def test_sockperf(protocol: str, words: tuple[str, ...]) -> None:
     written = {"protocol": protocol, "duration": "10 s", "messages_per_second": 1000, "message": "64 bytes"}
-    benchmark, parameters = given("sockperf", **written)
+    tool, parameters = given("sockperf", **written)
     argv = ("sockperf", "server", *words, "-p", "19770")
-    assert benchmark.server(parameters) == base.Server(argv, 19770, protocol)
-    client = benchmark.client_argv("10.0.0.2", parameters)
+    assert tool.server(parameters) == base.Server(argv, 19770, protocol)
+    client = tool.client_argv("10.0.0.2", parameters)
     assert client[:2] == ("sh", "-c")
     assert client[3:] == (
         *("sh", "sockperf", "under-load", *words, "-i", "10.0.0.2", "-p", "19770", "--time", "10"),
         *("--mps", "1000", "--reply-every", "1", "--msg-size", "64", "--full-rtt"),
         *("--full-log", "/dev/fd/5"),
     )
-    assert (benchmark.duration(parameters), benchmark.timeout(parameters)) == (12, 54)
+    assert (tool.duration(parameters), tool.timeout(parameters)) == (12, 54)
 
 
 def test_the_log_of_sockperf_follows_what_it_prints_and_its_exit_code_is_kept() -> None:
     """Also where standard output is a socket, as a daemon may give it, which cannot be opened by name."""
-    benchmark, parameters = given(
+    tool, parameters = given(
         "sockperf", protocol="udp", duration="1 s", messages_per_second=20, message="14 bytes"
     )
-    words = benchmark.client_argv("10.0.0.2", parameters)[:4]
+    words = tool.client_argv("10.0.0.2", parameters)[:4]
     ours, theirs = socket.socketpair()
     with ours, theirs:
         program = "exec 6>/dev/fd/5; echo one >&6; echo two; echo three >&6; echo four; exit 7"
@@ -187,16 +185,16 @@ def test_the_log_of_sockperf_follows_what_it_prints_and_its_exit_code_is_kept() 
 
 
 def test_ping_needs_no_server() -> None:
-    benchmark, parameters = given("ping", **PING)
-    assert benchmark.server(parameters) is None
-    assert " ".join(benchmark.client_argv("10.0.0.2", parameters)) == (
+    tool, parameters = given("ping", **PING)
+    assert tool.server(parameters) is None
+    assert " ".join(tool.client_argv("10.0.0.2", parameters)) == (
         "ping -n -D -c 200 -i 0.02 -s 56 -W 2 10.0.0.2"
     )
-    assert benchmark.duration(parameters) == 4
+    assert tool.duration(parameters) == 4
 
 
 @pytest.mark.parametrize(
-    ("tool", "written", "scale", "changed"),
+    ("name", "written", "scale", "changed"),
     [
         ("iperf3", TCP, 4, {"duration": 20}),
         ("iperf3", TCP, 0.5, {"duration": 2}),
@@ -206,22 +204,22 @@ def test_ping_needs_no_server() -> None:
         ("netperf", {"test": "tcp_rr", "transactions": 500, "request": "1 bytes"}, 0.1, {"transactions": 50}),
     ],
 )
-def test_scale(tool: str, written: dict, scale: float, changed: dict) -> None:
-    benchmark, parameters = given(tool, **written)
-    assert base.scaled(benchmark, parameters, scale) == {**parameters, **changed}
+def test_scale(name: str, written: dict, scale: float, changed: dict) -> None:
+    tool, parameters = given(name, **written)
+    assert base.scaled(tool, parameters, scale) == {**parameters, **changed}
 
 
-@pytest.mark.parametrize("tool", ["iperf3", "iperf"])
-def test_a_datagram_of_path_size_is_what_the_overlay_carries_whole(tool: str) -> None:
-    own = {"omit": "0 s"} if tool == "iperf3" else {}
-    benchmark, parameters = given(
-        tool, protocol="udp", duration="5 s", streams=1, offered="10 Mbit/s", datagram="path", **own
+@pytest.mark.parametrize("name", ["iperf3", "iperf"])
+def test_a_datagram_of_path_size_is_what_the_overlay_carries_whole(name: str) -> None:
+    own = {"omit": "0 s"} if name == "iperf3" else {}
+    tool, parameters = given(
+        name, protocol="udp", duration="5 s", streams=1, offered="10 Mbit/s", datagram="path", **own
     )
     assert parameters["datagram"] == "path"
-    assert base.scaled(benchmark, parameters, 2)["datagram"] == "path"
+    assert base.scaled(tool, parameters, 2)["datagram"] == "path"
     told = base.at_mtu(parameters, 1376)
     assert told == {**parameters, "datagram": 1348}
-    assert "1348" in " ".join(benchmark.client_argv("10.32.0.2", told)).split()
+    assert "1348" in " ".join(tool.client_argv("10.32.0.2", told)).split()
 
 
 def test_only_sizes_may_be_the_paths() -> None:

@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from overlaylab.bench import accuracy
-from overlaylab.bench.accuracy import Cap, Second, Udp
-from overlaylab.bench.accuracy_plan import (
+from overlaylab.bench import profiles_judge
+from overlaylab.bench.profiles_judge import Cap, Second, Udp
+from overlaylab.bench.profiles_plan import (
     EMPTY_AFTER,
     JITTER,
     JITTER_RTT,
@@ -25,7 +25,7 @@ from overlaylab.bench.accuracy_plan import (
     Step,
     with_bucket,
 )
-from overlaylab.bench.accuracy_probe import Probe, streams_for
+from overlaylab.bench.profiles_probe import Probe, streams_for
 from overlaylab.core import progress
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import ProfileCheck, RunRecord
@@ -38,27 +38,27 @@ from overlaylab.specs.profile import varied
 from overlaylab.store.store import Store
 
 SUITE = "bench:profiles"
+# How often a check is tried: other work on the machine makes one fail that the profile itself would pass.
 ATTEMPTS = 3
-"""How often a check is tried: other work on the machine makes one fail that the profile itself would pass."""
 UDP_SECONDS = 10
 SHARES = (0.95, 1.2)
+# Bytes of payload of a small datagram.
 SMALL = 64
-"""Bytes of payload of a small datagram."""
 PACKETS_SECONDS = 3
+# bit/s, more than any sender offers.
 ENDLESS = 1e11
-"""bit/s, more than any sender offers."""
 TCP_SECONDS, TCP_OMIT = 4, 1
 BUCKET_SECONDS = 25
+# Seconds at the rate that a pause is to give back.
 BURST_AGAIN = 4.0
-"""Seconds at the rate that a pause is to give back."""
 LONGEST_PAUSE = 30.0
 REFILL_SECONDS = 14
 INTERVAL = 0.25
 LEAST_DATAGRAMS = 20_000
 JITTER_PINGS = 2000
 TOGETHER_SECONDS = 8
+# Seconds of a transfer in which all others run too, though they did not start at the same moment.
 MIDDLE = (2.0, 6.0)
-"""Seconds of a transfer in which all others run too, though they did not start at the same moment."""
 
 
 def digest() -> str:
@@ -89,8 +89,8 @@ class ProfileBench:
         self.store, self.lab, self.say, self.make_probe = store, lab, say, probe
         self.runs: list[tuple[Step, str]] = []
         self.trouble: list[str] = []
+        # By tier: goodput, bit/s, that the slower direction showed.
         self._carried: dict[str, float] = {}
-        """By tier: goodput, bit/s, that the slower direction showed."""
 
     async def run(self, steps: Sequence[Step]) -> None:
         """Every step; one that fails stops no other. What was measured is stored whatever ends the rest."""
@@ -203,7 +203,7 @@ class ProfileBench:
         for one, other in _pairs(shaper):
             for client, server in ((one, other), (other, one)):
                 goodput = await probe.tcp(client, server, seconds=TCP_SECONDS, omit=TCP_OMIT)
-                yield accuracy.judge_carried(client, server, goodput)
+                yield profiles_judge.judge_carried(client, server, goodput)
 
     async def _udp(self, shaper: Shaper, probe: Probe, share: float) -> ProfileCheck:
         client, server = _pairs(shaper)[0]
@@ -218,7 +218,7 @@ class ProfileBench:
             seconds=UDP_SECONDS,
             streams=streams_for(cap) if share > 1 else 1,
         )
-        return accuracy.judge_udp(client, server, share, cap, udp, shaper.spare_cpu(idle))
+        return profiles_judge.judge_udp(client, server, share, cap, udp, shaper.spare_cpu(idle))
 
     async def _packets(self, shaper: Shaper, probe: Probe) -> ProfileCheck:
         client, server = _pairs(shaper)[0]
@@ -229,7 +229,7 @@ class ProfileBench:
             reason = f"not testable here: {error}"
             return ProfileCheck("packets", client, server, None, None, None, "1/s", "not-applicable", reason)
         cap = None if shaper.profile.rate is None else cap_of(shaper, client)
-        return accuracy.judge_packets(client, server, udp, cap)
+        return profiles_judge.judge_packets(client, server, udp, cap)
 
     async def _together(self, shaper: Shaper, probe: Probe) -> list[ProfileCheck]:
         """Every node sends to all others at once."""
@@ -246,7 +246,7 @@ class ProfileBench:
         flows = [(client, server) for client in names for server in names if client != server]
         got = await asyncio.gather(*(flow(*one) for one in flows))
         sent = {name: sum(g for (c, _), g in zip(flows, got, strict=True) if c == name) for name in names}
-        return [accuracy.judge_together(name, cap_of(shaper, name), sent[name]) for name in names]
+        return [profiles_judge.judge_together(name, cap_of(shaper, name), sent[name]) for name in names]
 
     async def _two_rates(self, shaper: Shaper, probe: Probe) -> list[ProfileCheck]:
         client, server = _pairs(shaper)[0]
@@ -255,8 +255,8 @@ class ProfileBench:
         await shaper.fill_bucket()
         series = await probe.series(client, server, seconds=BUCKET_SECONDS, interval=INTERVAL)
         ended = time.monotonic()
-        checks = accuracy.judge_bucket(client, server, tier.bucket, tier.sustained, cap, series)
-        found = accuracy.drained(series, cap, tier.sustained)
+        checks = profiles_judge.judge_bucket(client, server, tier.bucket, tier.sustained, cap, series)
+        found = profiles_judge.drained(series, cap, tier.sustained)
         if found is None:
             return checks
         above = found.carried * cap.rate / cap.goodput() - tier.sustained
@@ -265,12 +265,14 @@ class ProfileBench:
         again = await probe.series(client, server, seconds=REFILL_SECONDS, interval=INTERVAL)
         return [
             *checks,
-            accuracy.judge_refill(client, server, tier.bucket, tier.sustained, cap, pause, again),
+            profiles_judge.judge_refill(client, server, tier.bucket, tier.sustained, cap, pause, again),
         ]
 
     async def _loss(self, shaper: Shaper, probe: Probe) -> list[ProfileCheck]:
         client, server = _pairs(shaper)[0]
-        return [accuracy.judge_loss(client, server, shaper.profile.loss, await self._half(shaper, probe))]
+        return [
+            profiles_judge.judge_loss(client, server, shaper.profile.loss, await self._half(shaper, probe))
+        ]
 
     async def _half(self, shaper: Shaper, probe: Probe) -> Udp:
         """Enough datagrams at half the rate."""
@@ -292,8 +294,8 @@ class ProfileBench:
         rtts = await shaper.rtts(client, server, JITTER_PINGS, RTT_INTERVAL)
         udp = await self._half(shaper, probe)
         return [
-            accuracy.judge_jitter(client, server, shaper.profile.jitter, without, rtts),
-            accuracy.judge_overtaken(client, server, udp),
+            profiles_judge.judge_jitter(client, server, shaper.profile.jitter, without, rtts),
+            profiles_judge.judge_overtaken(client, server, udp),
         ]
 
     # -- trying again -----------------------------------------------------------------------------
@@ -314,22 +316,24 @@ class ProfileBench:
             if not failed or attempt == ATTEMPTS:
                 break
             for check in failed:
-                told = f"attempt {attempt} measured {show(check.measured, check.unit)}"
-                self.say(f"  {check.name}: {told}, expected {show(check.expected, check.unit)}; trying again")
-                earlier[place(check)] = "; ".join(filter(None, (earlier.get(place(check)), told)))
+                shaping = f"attempt {attempt} measured {show(check.measured, check.unit)}"
+                self.say(
+                    f"  {check.name}: {shaping}, expected {show(check.expected, check.unit)}; trying again"
+                )
+                earlier[place(check)] = "; ".join(filter(None, (earlier.get(place(check)), shaping)))
         return checks
 
 
 def cap_of(shaper: Shaper, node: str) -> Cap:
     """What holds the node's traffic under the shaper's profile, which has a rate."""
-    told = shaper.told(node)
-    assert told.rate
+    shaping = shaper.shaping_of(node)
+    assert shaping.rate
     return Cap(
-        rate=told.rate,
-        burst=told.burst_at(told.rate),
-        queue=told.queue_at(told.rate),
-        mtu=told.mtu or DEFAULT_MTU,
-        overhead=told.overhead,
+        rate=shaping.rate,
+        burst=shaping.burst_at(shaping.rate),
+        queue=shaping.queue_at(shaping.rate),
+        mtu=shaping.mtu or DEFAULT_MTU,
+        overhead=shaping.overhead,
     )
 
 

@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from overlaylab.core import progress
 from overlaylab.specs.profile import Profile, varied
 
+# The cluster on which everything is checked; on others goodput, RTTs, and all nodes sending at once.
 PAIR = "pair"
-"""The cluster on which everything is checked; on others goodput, RTTs, and all nodes sending at once."""
+# Seconds at the rate in which the bucket of a variation empties; a tier's own takes minutes.
 EMPTY_AFTER = 10.0
-"""Seconds at the rate in which the bucket of a variation empties; a tier's own takes minutes."""
 LOSSES = (0.01, 0.001)
 JITTER = 0.0003
+# Seconds: the mean delay has to leave room for what jitter takes off.
 JITTER_RTT = 0.002
-"""Seconds: the mean delay has to leave room for what jitter takes off."""
+# The tier that is varied where none declares anything: loss and jitter, and an MTU that it does not have.
 IMPAIRED = "azure-a1"
-"""The tier that is varied where none declares anything: loss and jitter, and an MTU that it does not have."""
+# What a step takes where none was timed here yet.
 SECONDS = {"tier": 75.0, "tier on more": 110.0, "mtu": 75.0, "two-rates": 110.0, "loss": 35.0, "jitter": 35.0}
-"""What a step takes where none was timed here yet."""
 
 
+# Kinds of steps.
 KINDS = {
     "tier": "the profile as its file has it",
     "mtu": "the same at the other of 1500 and 9001 bytes",
@@ -29,7 +30,6 @@ KINDS = {
     "loss": "a declared loss of single packets",
     "jitter": "a declared jitter",
 }
-"""Kinds of steps."""
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from overlaylab.report.checks import MISSING, value
 from overlaylab.shaping.checks import GOODPUT_TOLERANCE
 from overlaylab.specs.profile import Profile
 
+# bit/s up to which goodput is promised to be exact with traffic segmented.
 EXACT_UP_TO = 400e6
-"""bit/s up to which goodput is promised to be exact with traffic segmented."""
 
 
 @dataclass(frozen=True)

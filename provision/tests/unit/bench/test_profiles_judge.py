@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from overlaylab.bench import accuracy
-from overlaylab.bench.accuracy import Cap, Second, Udp
-from overlaylab.bench.accuracy_table import Proved, targets
+from overlaylab.bench import profiles_judge
+from overlaylab.bench.profiles_judge import Cap, Second, Udp
+from overlaylab.bench.profiles_table import Proved, targets
 from overlaylab.core.model import ProfileCheck
 from overlaylab.specs.profile import load_profile, varied
 from overlaylab.stats.samples import proportion
 
 CAP = Cap(rate=100e6, burst=100_000, queue=250_000, mtu=1500)
 FRAME = 1490
+# Datagrams of 1448 bytes that the rate carries.
 PER_SECOND = 100e6 / 8 / FRAME
-"""Datagrams of 1448 bytes that the rate carries."""
 
 
 def udp(share: float, received: float, seconds: float = 10.0) -> Udp:
@@ -39,7 +39,7 @@ def test_a_frame_has_the_headers_of_ip_udp_and_ethernet() -> None:
     [(9.5, 0.5, "pass"), (9.492, 0.5, "pass"), (9.48, 0.5, "fail"), (9.48, 0.03, "not-applicable")],
 )
 def test_below_the_rate_nothing_is_lost(got, idle, verdict) -> None:
-    check = accuracy.judge_udp("node1", "node2", 0.95, CAP, udp(0.95, got), idle)
+    check = profiles_judge.judge_udp("node1", "node2", 0.95, CAP, udp(0.95, got), idle)
     assert (check.name, check.unit, check.verdict) == ("udp-loss 0.95", "ratio", verdict)
     assert (check.expected, check.tolerance) == (0.0, 0.001)
     assert check.measured == pytest.approx(1 - got / 9.5, abs=1e-4)
@@ -55,7 +55,7 @@ def test_below_the_rate_nothing_is_lost(got, idle, verdict) -> None:
     [(10.028, "pass"), (10.0, "pass"), (10.2, "fail"), (9.8, "fail"), (12.0, "fail")],
 )
 def test_above_the_rate_what_exceeds_it_is_lost(got, verdict) -> None:
-    check = accuracy.judge_udp("node1", "node2", 1.2, CAP, udp(1.2, got), 0.5)
+    check = profiles_judge.judge_udp("node1", "node2", 1.2, CAP, udp(1.2, got), 0.5)
     assert check.expected == pytest.approx(1 - (1 + 0.0028 * 10) / 1.2 + 0.0252 / 1.2, abs=2e-4)
     assert check.expected == pytest.approx(1 / 6 - 350_000 * 8 / 1.2e9, abs=1e-5)
     assert check.tolerance == pytest.approx(0.01 * (1 - check.expected))
@@ -64,7 +64,7 @@ def test_above_the_rate_what_exceeds_it_is_lost(got, verdict) -> None:
 
 def test_loss_is_expected_of_what_was_really_offered() -> None:
     """1.19 in place of 1.2 is no lack of CPU, and loses less."""
-    check = accuracy.judge_udp("node1", "node2", 1.2, CAP, udp(1.19, 10.028), 0.5)
+    check = profiles_judge.judge_udp("node1", "node2", 1.2, CAP, udp(1.19, 10.028), 0.5)
     assert check.expected == pytest.approx(1 - 1 / 1.19 - 350_000 * 8 / 1.19e9, abs=1e-5)
     assert check.verdict == "pass"
 
@@ -72,7 +72,7 @@ def test_loss_is_expected_of_what_was_really_offered() -> None:
 def test_a_sender_that_cannot_offer_the_rate_tests_nothing() -> None:
     cap = replace(CAP, rate=972e6)
     sent = Udp(round(231e6 / 8 / FRAME * 10), 190_000, 1448, 10.0)
-    check = accuracy.judge_udp("node1", "node2", 1.2, cap, sent, 0.01)
+    check = profiles_judge.judge_udp("node1", "node2", 1.2, cap, sent, 0.01)
     assert (check.verdict, check.measured, check.low, check.high) == ("not-applicable", None, None, None)
     assert check.reason == (
         "not testable here: offered 231 of 1166 Mbit/s, 1% of the busier node's CPU was idle"
@@ -80,11 +80,11 @@ def test_a_sender_that_cannot_offer_the_rate_tests_nothing() -> None:
 
 
 def test_packets_are_a_fact() -> None:
-    check = accuracy.judge_packets("node1", "node2", Udp(400_000, 352_500, 64, 3.0), CAP)
+    check = profiles_judge.judge_packets("node1", "node2", Udp(400_000, 352_500, 64, 3.0), CAP)
     assert (check.expected, check.measured, check.unit, check.verdict) == (None, 117_500, "1/s", "pass")
     assert check.reason == "64-byte datagrams; sent 133333 a second, which is 100% of the rate"
     assert (
-        accuracy.judge_packets("a", "b", Udp(3, 3, 64, 1.0), None).reason
+        profiles_judge.judge_packets("a", "b", Udp(3, 3, 64, 1.0), None).reason
         == "64-byte datagrams; sent 3 a second"
     )
 
@@ -93,7 +93,7 @@ def test_packets_are_a_fact() -> None:
     ("share", "verdict"), [(0.97, "pass"), (1.009, "pass"), (1.011, "fail"), (2, "fail")]
 )
 def test_all_that_leaves_a_node_shares_its_cap(share, verdict) -> None:
-    check = accuracy.judge_together("node1", CAP, share * CAP.goodput())
+    check = profiles_judge.judge_together("node1", CAP, share * CAP.goodput())
     assert (check.verdict, check.tolerance) == (verdict, 0.0)
     assert check.expected == pytest.approx(1.01 * 100e6 * 1448 / 1514)
 
@@ -102,8 +102,8 @@ def test_all_that_leaves_a_node_shares_its_cap(share, verdict) -> None:
 
 T2 = Cap(rate=972e6, burst=972_000, queue=2_430_000, mtu=9001)
 SUSTAINED = 125e6
+# Bytes that 972 Mbit/s take off at 125 Mbit/s of refill in 10 s.
 BUCKET = 1.05875e9
-"""Bytes that 972 Mbit/s take off at 125 Mbit/s of refill in 10 s."""
 
 
 def transfer(
@@ -127,7 +127,7 @@ def transfer(
 
 @pytest.mark.parametrize("noise", [0.0, 0.01])
 def test_the_bytes_above_the_sustained_rate_are_the_buckets(noise) -> None:
-    found = accuracy.drained(transfer(noise=noise), T2, SUSTAINED)
+    found = profiles_judge.drained(transfer(noise=noise), T2, SUSTAINED)
     assert found.burst == pytest.approx(BUCKET, rel=0.002)
     assert found.carried == pytest.approx(T2.goodput(), rel=0.003)
     assert found.sustained == pytest.approx(T2.goodput(SUSTAINED), rel=0.003)
@@ -135,7 +135,7 @@ def test_the_bytes_above_the_sustained_rate_are_the_buckets(noise) -> None:
 
 
 def test_a_slower_node_takes_longer_and_the_bytes_still_count() -> None:
-    burst, rest = accuracy.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(rate=600e6))
+    burst, rest = profiles_judge.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(rate=600e6))
     assert burst == ProfileCheck(
         "burst-bytes", "node1", "node2", BUCKET, pytest.approx(BUCKET, rel=0.002), BUCKET * 0.05, "bytes", "pass",
         "carried 595.6 Mbit/s for 17.8 s",
@@ -148,18 +148,18 @@ def test_a_slower_node_takes_longer_and_the_bytes_still_count() -> None:
     ("share", "verdict"), [(0.94, "fail"), (0.96, "pass"), (1.04, "pass"), (1.06, "fail")]
 )
 def test_a_bucket_of_another_size_fails(share, verdict) -> None:
-    burst, _ = accuracy.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(BUCKET * share))
+    burst, _ = profiles_judge.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(BUCKET * share))
     assert (burst.verdict, burst.measured) == (verdict, pytest.approx(BUCKET * share, rel=0.002))
 
 
 def test_another_sustained_rate_fails() -> None:
-    _, rest = accuracy.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(sustained=123e6))
+    _, rest = profiles_judge.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(sustained=123e6))
     assert (rest.verdict, rest.measured) == ("fail", pytest.approx(T2.goodput(123e6), rel=1e-3))
 
 
 @pytest.mark.parametrize("rate", [120e6, 300e6])
 def test_a_bucket_that_was_not_emptied_tells_nothing(rate) -> None:
-    checks = accuracy.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(rate=rate))
+    checks = profiles_judge.judge_bucket("node1", "node2", BUCKET, SUSTAINED, T2, transfer(rate=rate))
     carried = rate * 8949 / 9015 / 1e6
     for check in checks:
         assert (check.verdict, check.measured) == ("not-applicable", None)
@@ -171,13 +171,13 @@ def test_a_bucket_that_was_not_emptied_tells_nothing(rate) -> None:
 def test_a_pause_gives_back_what_the_sustained_rate_refills() -> None:
     back = SUSTAINED / 8 * 20
     again = transfer(back, seconds=12)
-    check = accuracy.judge_refill("node1", "node2", BUCKET, SUSTAINED, T2, 20.0, again)
+    check = profiles_judge.judge_refill("node1", "node2", BUCKET, SUSTAINED, T2, 20.0, again)
     assert (check.verdict, check.expected) == ("pass", back)
     assert check.measured == pytest.approx(back, rel=0.01)
     assert check.tolerance == pytest.approx(0.05 * back + 972e6 / 8 * 0.1)
-    assert accuracy.judge_refill("a", "b", BUCKET, SUSTAINED, T2, 30.0, again).verdict == "fail"
-    assert accuracy.judge_refill("a", "b", back / 2, SUSTAINED, T2, 30.0, again).expected == back / 2
-    none = accuracy.judge_refill("a", "b", BUCKET, SUSTAINED, T2, 20.0, transfer(0.0, seconds=12))
+    assert profiles_judge.judge_refill("a", "b", BUCKET, SUSTAINED, T2, 30.0, again).verdict == "fail"
+    assert profiles_judge.judge_refill("a", "b", back / 2, SUSTAINED, T2, 30.0, again).expected == back / 2
+    none = profiles_judge.judge_refill("a", "b", BUCKET, SUSTAINED, T2, 20.0, transfer(0.0, seconds=12))
     assert (none.verdict, none.measured, none.reason) == ("fail", None, "nothing burst after 20.0 s")
 
 
@@ -196,7 +196,7 @@ def test_a_binomial_interval_is_exact() -> None:
     [(200, "pass"), (158, "pass"), (246, "pass"), (150, "fail"), (255, "fail"), (0, "fail")],
 )
 def test_declared_loss_lies_in_the_interval(lost, verdict) -> None:
-    check = accuracy.judge_loss("node1", "node2", 0.01, Udp(20_000, 20_000 - lost, 1448, 5.0))
+    check = profiles_judge.judge_loss("node1", "node2", 0.01, Udp(20_000, 20_000 - lost, 1448, 5.0))
     assert (check.verdict, check.expected, check.measured) == (verdict, 0.01, pytest.approx(lost / 20_000))
     assert (check.low, check.high) == proportion(lost, 20_000)
     assert check.reason.startswith(f"{lost} of 20000, 95 %: ")
@@ -215,26 +215,26 @@ def rtts(jitter: float, spread: float, count: int = 2000, outliers: int = 0) -> 
 @pytest.mark.parametrize("outliers", [0, 20])
 def test_two_uniform_delays_spread_as_their_sum(outliers) -> None:
     without, with_jitter = rtts(0, 60e-6), rtts(300e-6, 60e-6, outliers=outliers)
-    check = accuracy.judge_jitter("node1", "node2", 300e-6, without, with_jitter)
+    check = profiles_judge.judge_jitter("node1", "node2", 300e-6, without, with_jitter)
     assert check.expected == pytest.approx(300e-6 * math.sqrt(2 / 3))
     assert (check.verdict, check.measured) == ("pass", pytest.approx(check.expected, rel=0.05))
     assert check.reason == "2000 pings; without jitter they spread by 60 µs"
 
 
 def test_jitter_of_another_size_fails() -> None:
-    check = accuracy.judge_jitter("node1", "node2", 300e-6, rtts(0, 60e-6), rtts(240e-6, 60e-6))
+    check = profiles_judge.judge_jitter("node1", "node2", 300e-6, rtts(0, 60e-6), rtts(240e-6, 60e-6))
     assert (check.verdict, check.tolerance) == ("fail", pytest.approx(0.1 * check.expected))
 
 
 def test_a_machine_that_spreads_more_than_the_jitter_tells_nothing() -> None:
-    check = accuracy.judge_jitter("node1", "node2", 100e-6, rtts(0, 200e-6), rtts(100e-6, 200e-6))
+    check = profiles_judge.judge_jitter("node1", "node2", 100e-6, rtts(0, 200e-6), rtts(100e-6, 200e-6))
     assert check.verdict == "not-applicable"
     assert check.reason.startswith("not testable here: 2000 pings; without jitter they spread by ")
 
 
 @pytest.mark.parametrize(("overtaken", "verdict"), [(0, "pass"), (1, "fail")])
 def test_no_datagram_overtakes_another(overtaken, verdict) -> None:
-    check = accuracy.judge_overtaken("node1", "node2", Udp(10, 10, 1448, 1.0, overtaken))
+    check = profiles_judge.judge_overtaken("node1", "node2", Udp(10, 10, 1448, 1.0, overtaken))
     assert (check.verdict, check.measured, check.tolerance) == (verdict, overtaken, 0.0)
 
 

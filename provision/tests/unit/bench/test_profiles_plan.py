@@ -2,9 +2,9 @@
 
 import pytest
 
-from overlaylab.bench import accuracy_plan
-from overlaylab.bench.accuracy import Cap
-from overlaylab.bench.accuracy_probe import streams_for
+from overlaylab.bench import profiles_plan
+from overlaylab.bench.profiles_judge import Cap
+from overlaylab.bench.profiles_probe import streams_for
 from overlaylab.specs.profile import load_profile
 
 A0, A1, T2, NONE = (load_profile(name) for name in ("azure-a0", "azure-a1", "aws-t2.small", "none"))
@@ -16,7 +16,7 @@ def _nothing_remembered(monkeypatch, tmp_path) -> None:
 
 
 def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair_only() -> None:
-    steps = accuracy_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
+    steps = profiles_plan.plan([A1, T2, NONE], ["pair", "three-zones"])
     assert [(s.cluster, s.profile.name, s.kind) for s in steps] == [
         ("pair", "azure-a1", "tier"),
         ("pair", "azure-a1 mtu=9001", "mtu"),
@@ -37,7 +37,7 @@ def test_the_plan_has_each_tier_before_its_variations_and_variations_on_the_pair
 
 
 def test_every_capped_tier_is_checked_at_both_mtus() -> None:
-    steps = accuracy_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
+    steps = profiles_plan.plan([A0, T2, NONE], ["pair", "three-zones"], ["mtu"])
     assert [(s.cluster, s.profile.name, s.profile.mtu) for s in steps] == [
         ("pair", "azure-a0 mtu=9001", 9001),
         ("pair", "aws-t2.small mtu=1500", 1500),
@@ -45,10 +45,10 @@ def test_every_capped_tier_is_checked_at_both_mtus() -> None:
 
 
 def test_a_bucket_is_scaled_to_empty_in_ten_seconds_at_what_is_carried() -> None:
-    full = accuracy_plan.with_bucket(T2, T2.rate)
+    full = profiles_plan.with_bucket(T2, T2.rate)
     assert full.bucket == pytest.approx(T2.bucket / 30) and full.name == "aws-t2.small bucket/30"
     assert full.bucket * 8 / (T2.rate - T2.sustained) == pytest.approx(10, rel=0.02)
-    slow = accuracy_plan.with_bucket(T2, 600e6)
+    slow = profiles_plan.with_bucket(T2, 600e6)
     assert slow.bucket * 8 / (600e6 - T2.sustained) == pytest.approx(10, rel=0.02)
 
 

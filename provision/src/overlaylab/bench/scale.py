@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from overlaylab.core.model import PlannedTrial, RunRecord, Sample, TrialResult, Variant
 from overlaylab.store.store import Store
 
+# Samples.
 SIZES = (10_000, 100_000, 1_000_000)
-"""Samples."""
 VARIANTS = (Variant("host"), Variant("weave", "fastdp"))
 NODES = ("node1", "node2")
+# Different results that the trials take in turn, so that making them up is no part of what is timed.
 MADE = 4
-"""Different results that the trials take in turn, so that making them up is no part of what is timed."""
 
 
 @dataclass(frozen=True)

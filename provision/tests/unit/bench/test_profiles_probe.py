@@ -7,8 +7,8 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import FIXTURES, FakeNodes
 
-from overlaylab.bench.accuracy import Second, Udp
-from overlaylab.bench.accuracy_probe import Probe, read_series, read_udp
+from overlaylab.bench.profiles_judge import Second, Udp
+from overlaylab.bench.profiles_probe import Probe, read_series, read_udp
 from overlaylab.core.errors import NodeError
 
 

@@ -1,4 +1,4 @@
-"""Transfers that the accuracy of a profile is judged by: sent by one node, counted at the other."""
+"""Transfers that a profile is judged by: sent by one node, counted at the other."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from overlaylab.bench.accuracy import Cap, Second, Udp
+from overlaylab.bench.profiles_judge import Cap, Second, Udp
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import JSON
 from overlaylab.nodes import servers
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.shaping.node_state import SOCKET_DROPS, idle_share, read_state, state_script
-from overlaylab.tools import base as benchmarks
+from overlaylab.tools import base as tools
 from overlaylab.tools import iperf3
 from overlaylab.tools.base import Server
 from overlaylab.tools.parsers import ParseError
 
+# Bytes that TCP's receiver counts at once.
 BLOCK = 8192
-"""Bytes that TCP's receiver counts at once."""
+# Bytes that a UDP socket has in the kernel at most (net.core.wmem_default).
 SOCKET_BUFFER = 212_992
-"""Bytes that a UDP socket has in the kernel at most (net.core.wmem_default)."""
+# Memory that a datagram takes there over its frame's bytes, at most.
 PACKING = 2.5
-"""Memory that a datagram takes there over its frame's bytes, at most."""
 
 
 def streams_for(cap: Cap) -> int:
@@ -38,7 +38,7 @@ class Probe:
 
     def __init__(self, nodes: Nodes) -> None:
         self.nodes = nodes
-        self.tool = benchmarks.load("iperf3")
+        self.tool = tools.load("iperf3")
 
     async def start(self, names: Iterable[str], count: int = 1) -> None:
         """Servers on the nodes, `count` on each, as one serves one transfer at a time; earlier ones are stopped."""

@@ -16,24 +16,24 @@ from overlaylab.shaping.checks import BUSY, GOODPUT_TOLERANCE
 from overlaylab.shaping.theory import ETHERNET_HEADER, goodput_theory
 from overlaylab.stats.samples import proportion
 
+# Bytes of an IPv4 header (RFC 791) and a UDP header (RFC 768).
 UDP_HEADERS = 28
-"""Bytes of an IPv4 header (RFC 791) and a UDP header (RFC 768)."""
+# Share of what it was asked to send by which a sender may fall short before its CPU is taken to be the limit.
 OFFERED_TOLERANCE = 0.02
-"""Share of what it was asked to send by which a sender may fall short before its CPU is taken to be the limit."""
+# Ratio of datagrams that may be missing where none should be.
 TOLERATED_LOSS = 0.001
-"""Ratio of datagrams that may be missing where none should be."""
 BURST_TOLERANCE = 0.05
+# Seconds at the rate that an empty bucket gathers before it bursts again: how finely a refill can be told.
 AGAIN = 0.1
-"""Seconds at the rate that an empty bucket gathers before it bursts again: how finely a refill can be told."""
+# At which a declared loss is judged, so that one proof in a thousand fails by chance; what is shown is 95 %.
 LOSS_CONFIDENCE = 0.999
-"""At which a declared loss is judged, so that one proof in a thousand fails by chance; what is shown is 95 %."""
 JITTER_TOLERANCE = 0.1
+# Median absolute deviations beyond which an RTT is the machine's: jitter's own reach 3.4 of them.
 OUTLIER = 6.0
-"""Median absolute deviations beyond which an RTT is the machine's: jitter's own reach 3.4 of them."""
+# Seconds after a change of rate in which TCP finds the new one.
 SETTLING = 1.0
-"""Seconds after a change of rate in which TCP finds the new one."""
+# Seconds of sustained rate at least, to tell it.
 LEAST = 3.0
-"""Seconds of sustained rate at least, to tell it."""
 
 
 @dataclass(frozen=True)
