@@ -348,7 +348,7 @@ def gameday_(
     series = gameday.read(cluster)
     if count is not None:
         chosen = gameday.choose([drill.name for drill in drill_start.among(level, course)], count)
-        series = gameday.Series(chosen, (), trainee or None, profile or None, asked or None)
+        series = gameday.Series(chosen, (), trainee or None, profile or None, provider_name or None)
         say(f"a game day of {count} drills")
     if series is None:
         raise UserError(
@@ -389,7 +389,7 @@ def prove_(
     for one in [name] if name else drills.names():
         drill = drills.load(one)
         try:
-            _prove(drill, overlay, profile, cluster, asked)
+            _prove(drill, overlay, profile, cluster, provider_name)
         except prove.Unproven as wrong:
             if name:
                 raise
@@ -408,7 +408,7 @@ def _prove(
     drill: Drill, overlay: str | None, profile: str | None, cluster: str, provider_name: str | None
 ) -> None:
     attempt.settle(cluster, say)
-    variant, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, asked, None)
+    variant, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, provider_name, None)
     with lock.cluster_lock(provider.cluster, f"proving the drill {drill.name}"):
         proof = interruptible(Prover(drill, variant, wanted.profile, provider, say).prove())
     proofs.keep(drill, proof)
