@@ -8,7 +8,7 @@ table inet hardening {
         type filter hook forward priority filter - 5; policy accept;
         tcp flags & (fin | syn) == fin | syn drop
         icmp type echo-request limit rate over 1000/second burst 1000 packets drop
-        udp dport 53 limit rate over 1/second burst 2 packets drop
+        udp dport 53 limit rate over 1/second burst 3 packets drop
     }
 }
 END
