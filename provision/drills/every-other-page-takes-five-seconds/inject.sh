@@ -2,7 +2,8 @@
 # Flood protection as one finds it in hardening guides, with too small a number in one line.
 set -eu
 [ "$ROLE" = server ] || exit 0
-nft -f - <<'END'
+mkdir -p /etc/nftables.d
+cat >/etc/nftables.d/hardening.nft <<'END'
 table inet hardening {
     chain forward {
         type filter hook forward priority filter - 5; policy accept;
@@ -12,3 +13,4 @@ table inet hardening {
     }
 }
 END
+nft -f /etc/nftables.d/hardening.nft
