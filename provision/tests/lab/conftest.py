@@ -54,6 +54,9 @@ class Lab:
             "CLUSTER",
             "FRESH",
             "PROVIDER",
+            "DRILL",
+            "OVERLAY",
+            "SAMPLE",
             "PROFILES",
             "OVERLAYS",
         ):

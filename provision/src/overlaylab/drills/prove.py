@@ -105,6 +105,24 @@ class Prover:
             solutions={one.name: done[f"solution {one.name}"] for one in self.drill.solutions},
         )
 
+    async def sample(self, number: int) -> None:
+        """A part of it that takes a minute: healthy nodes pass once, the fault is felt, one repair is judged, another one
+        with each number. Raises Unproven; nothing of it is kept."""
+        await self.provider.prepare([self.variant], self.say)
+        try:
+            on_it = await self._entered()
+            await self._healthy(on_it, 1)
+            await on_it.run(self.drill.inject, "the injection")
+            await on_it.show()
+            wrong, solutions = self.drill.wrong, self.drill.solutions
+            at = number % (len(wrong) + len(solutions))
+            if at < len(wrong):
+                await self._refused(wrong[at], on_it)
+            else:
+                await self._passes(solutions[at - len(wrong)], on_it)
+        finally:
+            await asyncio.shield(self._clean())
+
     async def _rounds(self, progress: Progress) -> None:
         """All that was not proven before; what an injection leaves is to be seen in any case."""
         injected = False
@@ -113,11 +131,11 @@ class Prover:
             injected = True
         for wrong in self.drill.wrong:
             if (name := f"wrong {wrong.name}") not in progress.done:
-                progress.note(name, await self._refused(wrong))
+                progress.note(name, await self._refused(wrong, await self._broken()))
                 injected = True
         for solution in self.drill.solutions:
             if (name := f"solution {solution.name}") not in progress.done:
-                await self._passes(solution)
+                await self._passes(solution, await self._broken())
                 progress.note(name, "passes")
                 injected = True
         if not injected:
@@ -141,15 +159,19 @@ class Prover:
         await on_it.show()
         return on_it
 
-    async def _healthy_and_broken(self, progress: Progress) -> None:
-        on_it = await self._entered()
-        for number in range(1, WINDOWS + 1):
+    async def _healthy(self, on_it: Stage, windows: int) -> None:
+        for number in range(1, windows + 1):
             checked = await on_it.check()
             if not checked.passes:
                 raise self._wrong(
-                    f"must pass while all is well, window {number} of {WINDOWS}", in_words(checked)
+                    f"must pass while all is well, window {number} of {windows}", in_words(checked)
                 )
-        self.say(f"healthy nodes pass all probes and guards, {WINDOWS} times")
+        times = "once" if windows == 1 else f"{windows} times"
+        self.say(f"healthy nodes pass all probes and guards, {times}")
+
+    async def _healthy_and_broken(self, progress: Progress) -> None:
+        on_it = await self._entered()
+        await self._healthy(on_it, WINDOWS)
         await on_it.run(self.drill.inject, "the injection")
         await on_it.show()
         findings = on_it.judged(await on_it.look(self.drill.cycles))
@@ -163,9 +185,8 @@ class Prover:
         progress.note("broken", values)
         self.say(f"the injection is felt: {', '.join(one.measure for one in findings if one.symptom)}")
 
-    async def _refused(self, wrong: Wrong) -> str:
-        """Why the wrong fix was refused."""
-        on_it = await self._broken()
+    async def _refused(self, wrong: Wrong, on_it: Stage) -> str:
+        """Why the wrong fix was refused. on_it: broken nodes."""
         await on_it.run(wrong.script, f"the wrong fix {wrong.name}")
         await asyncio.sleep(PAUSE)
         checked = await on_it.check()
@@ -178,8 +199,7 @@ class Prover:
         self.say(f"the wrong fix {wrong.name} is refused by {wrong.refused_by}: {reasons[wrong.refused_by]}")
         return reasons[wrong.refused_by]
 
-    async def _passes(self, solution: Solution) -> None:
-        on_it = await self._broken()
+    async def _passes(self, solution: Solution, on_it: Stage) -> None:
         await on_it.run(solution.script, f"solution {solution.name}")
         deadline = time.monotonic() + SETTLES
         while not (checked := await on_it.check()).passes:

@@ -377,8 +377,19 @@ def gameday_(
 @profile_option
 @cluster_option
 @provider_option
+@click.option(
+    "--sample",
+    envvar="SAMPLE",
+    type=click.IntRange(0),
+    help="Try one wrong fix or solution alone, another one with each number: a minute, and no proof.",
+)
 def prove_(
-    name: str | None, overlay: str | None, profile: str | None, cluster: str, provider_name: str | None
+    name: str | None,
+    overlay: str | None,
+    profile: str | None,
+    cluster: str,
+    provider_name: str | None,
+    sample: int | None,
 ) -> None:
     """Prove DRILL, or all that run here: healthy passes, broken fails, wrong fixes are refused, solutions pass.
 
@@ -389,7 +400,7 @@ def prove_(
     for one in [name] if name else drills.names():
         drill = drills.load(one)
         try:
-            _prove(drill, overlay, profile, cluster, provider_name)
+            _prove(drill, overlay, profile, cluster, provider_name, sample)
         except prove.Unproven as wrong:
             if name:
                 raise
@@ -405,12 +416,21 @@ def prove_(
 
 
 def _prove(
-    drill: Drill, overlay: str | None, profile: str | None, cluster: str, provider_name: str | None
+    drill: Drill,
+    overlay: str | None,
+    profile: str | None,
+    cluster: str,
+    provider_name: str | None,
+    sample: int | None,
 ) -> None:
     attempt.settle(cluster, say)
     variant, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, provider_name, None)
+    prover = Prover(drill, variant, wanted.profile, provider, say)
     with lock.cluster_lock(provider.cluster, f"proving the drill {drill.name}"):
-        proof = interruptible(Prover(drill, variant, wanted.profile, provider, say).prove())
+        if sample is not None:
+            interruptible(prover.sample(sample))
+            return
+        proof = interruptible(prover.prove())
     proofs.keep(drill, proof)
     drill_text.proof(proof.values, output())
     say(f"{drill.name} is proven over {variant} with provider {provider.name}: {drill.folder / 'proof.json'}")
