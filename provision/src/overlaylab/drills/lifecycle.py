@@ -92,7 +92,11 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         ("baseline", healthy[-1].at, {"values": told}),
         ("injected", injected, {}),
         ("shown", felt[-1].at, {"findings": [dataclasses.asdict(one) for one in on_it.judged(felt)]}),
-        ("ticket", ticket, {}),
+        (
+            "ticket",
+            ticket,
+            {"ticket": drill.ticket, "may_touch": drill.may_touch, "hints": [h.cost for h in drill.hints]},
+        ),
     )
     for kind, at, detail in events:
         attempts.add_event(store, attempt_id, kind, at - ticket, detail)
