@@ -185,13 +185,13 @@ def node(tmp_path) -> Iterator[Namespace]:
         yield made
 
 
-@pytest.fixture
-def started(node) -> subprocess.Popen[str]:
+def start(node: Namespace, peer: str) -> subprocess.Popen[str]:
     """The prober as it is started on nodes."""
-    return node.start([sys.executable, "-u", "-", LOCAL, LOCAL, "3", "0.1"], stdin=PROBER.read_text())
+    return node.start([sys.executable, "-u", "-", peer, LOCAL, "3", "0.1"], stdin=PROBER.read_text())
 
 
-def test_all_is_felt_in_a_namespace_until_nobody_reads_it(started) -> None:
+def test_all_is_felt_in_a_namespace_until_nobody_reads_it(node) -> None:
+    started = start(node, LOCAL)
     first, second = (Cycle.parse(started.stdout.readline()) for _ in range(2))
     started.stdout.close()
     assert started.wait(timeout=20) == 0
@@ -203,13 +203,13 @@ def test_all_is_felt_in_a_namespace_until_nobody_reads_it(started) -> None:
     assert all(second.values[name] > 0 for name in ("rtt", "connect", "goodput", "resolve"))
 
 
-def test_what_is_gone_is_felt_and_nothing_of_it_is_a_number(node, started) -> None:
-    Cycle.parse(started.stdout.readline())
-    node.sh("ip link set lo down")
-    lines = (Cycle.parse(line) for line in started.stdout)
-    gone = next(cycle for cycle in lines if cycle.values["answered"] == 0)
+def test_what_is_gone_is_felt_and_nothing_of_it_is_a_number(node) -> None:
+    node.sh("ip route add unreachable 203.0.113.1")
+    started = start(node, "203.0.113.1")
+    gone = Cycle.parse(started.stdout.readline())
     started.kill()
     started.wait()
-    assert (gone.values["rtt"], gone.values["connect"]) == (None, None)
-    assert gone.reasons["answered"] == "no answer"
-    assert (gone.values["connected"], gone.values["goodput"]) == (0, 0)
+    assert (gone.values["answered"], gone.values["rtt"], gone.values["connect"]) == (0, None, None)
+    assert (gone.values["connected"], gone.values["fetched"], gone.values["goodput"]) == (0, 0, 0)
+    assert gone.reasons["answered"] == gone.reasons["connect"] == "no route to host"
+    assert gone.values["resolved"] == 1
