@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from itertools import dropwhile, takewhile
 from pathlib import Path
 
 from overlaylab.core import paths
@@ -107,7 +108,9 @@ def hand_over() -> None:
 def _name(typed: str) -> str:
     """What was typed without options, variables and what follows ``--``: ``lab-weave``."""
     words = typed.partition(" -- ")[0].split()[1:]
-    named = " ".join(word for word in words if not word.startswith("-") and "=" not in word)
+    # Where a value has blanks, its words look like tasks.
+    of_tasks = dropwhile(lambda word: word.startswith("-") or "=" in word, words)
+    named = " ".join(takewhile(lambda word: "=" not in word, of_tasks))
     return re.sub("[^A-Za-z0-9.]+", "-", named)[:60].strip("-.") or "task"
 
 

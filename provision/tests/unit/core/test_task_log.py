@@ -203,6 +203,7 @@ def test_a_command_that_runs_again_in_new_groups_carries_its_log_on(cache, monke
     ("typed", "name"),
     [
         ("./task lab:up lab:weave BLOCKS=1", "lab-up-lab-weave"),
+        ("./task drill:check CAUSE=the server is slow", "drill-check"),
         ("./task --yes bench:profiles", "bench-profiles"),
         ("overlaylab measure weave", "measure-weave"),
         ("./task ../../x", "x"),
