@@ -10,7 +10,7 @@ from pathlib import Path
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.report import comparison
-from overlaylab.store import database
+from overlaylab.store import attempts, database
 from overlaylab.store.store import Store
 
 DEMO = paths.VIEWER / "demo" / "demo.sqlite.gz"
@@ -28,6 +28,7 @@ OF_A_RUN = (
     *("_run", "_run_variant", "_node", "_trial", "_output", "_sample", "_trial_summary", "_histogram"),
     *("_evidence", "_profile_check"),
 )
+OF_AN_ATTEMPT = ("_attempt", "_attempt_event", "_attempt_cycle")
 
 
 def make_current(packed: Path = DEMO) -> bool:
@@ -44,39 +45,47 @@ def make_current(packed: Path = DEMO) -> bool:
     return True
 
 
-def add_run(results: Path, run_id: str, packed: Path = DEMO) -> None:
-    """Copy a finished run of the database `results` into the one in `packed`. UserError where it cannot be."""
+def add(results: Path, wanted: str, packed: Path = DEMO) -> None:
+    """Copy a finished run, or an attempt at a drill that has ended, of the database `results` into the one in `packed`.
+
+    wanted: its id. UserError where it cannot be.
+    """
+    with Store.open(results, create=False) as source:
+        attempt = next((one for one in attempts.attempts(source) if one.attempt_id == wanted), None)
+        # A run says what to do where there is none, or it is not whole.
+        state, whole = (attempt.state, attempts.ENDS) if attempt else (source.run(wanted).state, ("done",))
+    if state not in whole:
+        raise UserError(
+            "the demo",
+            "shows what has ended",
+            seen=f"{wanted} is {state}",
+            fix="./task drill:stop" if attempt else "./task lab:resume",
+        )
     with tempfile.TemporaryDirectory() as folder:
         file = unpacked(packed, Path(folder))
-        with Store.open(results, create=False) as source:
-            run = source.run(run_id)  # says what to do where there is none, or it is not whole
-            if run.state != "done":
-                raise UserError(
-                    "the demo",
-                    "shows finished runs",
-                    seen=f"{run_id} is {run.state}",
-                    fix="./task lab:resume",
-                )
         with Store.open(file, create=False) as store:
             store.db.execute("ATTACH ? AS source", (str(results),))
             with database.transaction(store.db, store.path) as db:
-                _copy(db, run_id)
+                _copy(db, wanted, "attempt" if attempt else "run")
             store.db.execute("DETACH source")
             comparison.refresh(store)
             store.db.execute("VACUUM")
         packed.write_bytes(gzip.compress(file.read_bytes(), 9, mtime=0))
 
 
-def _copy(db: sqlite3.Connection, run_id: str) -> None:
-    """The run of the attached database `source`, under numbers that are free here."""
-    if db.execute("SELECT 1 FROM _run WHERE run_id = ?", (run_id,)).fetchone():
-        raise UserError("the demo", "has each run once", seen=f"{run_id} is in it", fix="Choose another run")
+def _copy(db: sqlite3.Connection, wanted: str, what: str) -> None:
+    """The run or the attempt (what) of the attached database `source`, under numbers that are free here."""
+    if db.execute(f"SELECT 1 FROM _{what} WHERE {what}_id = ?", (wanted,)).fetchone():
+        raise UserError(
+            "the demo", f"has each {what} once", seen=f"{wanted} is in it", fix=f"Choose another {what}"
+        )
+    of_variants = {"run": "_run_variant", "attempt": "_attempt"}[what]
     variant = "overlay, coalesce(mode, ''), encrypted"
     db.execute(
         f"INSERT INTO _variant (overlay, mode, encrypted) SELECT overlay, mode, encrypted FROM source._variant"
-        f" WHERE variant_id IN (SELECT variant_id FROM source._run_variant WHERE run_id = ?)"
+        f" WHERE variant_id IN (SELECT variant_id FROM source.{of_variants} WHERE {what}_id = ?)"
         f" AND ({variant}) NOT IN (SELECT {variant} FROM main._variant)",
-        (run_id,),
+        (wanted,),
     )
     db.execute(
         "INSERT INTO metric (name, unit, better, description)"
@@ -96,15 +105,15 @@ def _copy(db: sqlite3.Connection, run_id: str) -> None:
         numbers[column] = f"x.{column} + {free}"
         if column == "trial_id":
             numbers["after_trial_id"] = f"x.after_trial_id + {free}"
-    for table in OF_A_RUN:
+    for table in OF_A_RUN if what == "run" else OF_AN_ATTEMPT:
         columns = [row["name"] for row in db.execute(f"PRAGMA main.table_info({table})")]
         values = ", ".join(numbers.get(column, f"x.{column}") for column in columns)
         own = (
-            "run_id = :run"
-            if "run_id" in columns
-            else "trial_id IN (SELECT trial_id FROM source._trial WHERE run_id = :run)"
+            f"{what}_id = :wanted"
+            if f"{what}_id" in columns
+            else "trial_id IN (SELECT trial_id FROM source._trial WHERE run_id = :wanted)"
         )
         db.execute(
             f"INSERT INTO main.{table} ({', '.join(columns)}) SELECT {values} FROM source.{table} AS x WHERE {own}",
-            {"run": run_id},
+            {"wanted": wanted},
         )

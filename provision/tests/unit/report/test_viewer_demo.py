@@ -3,10 +3,12 @@
 import gzip
 from pathlib import Path
 
+import lab_attempts
 import pytest
 
 from overlaylab.core.errors import UserError
 from overlaylab.report import comparison, demo
+from overlaylab.store import attempts
 from overlaylab.store.store import Store
 
 
@@ -65,7 +67,7 @@ def test_a_run_is_added_whole_under_numbers_of_its_own(tmp_path) -> None:
     with Store.open(packed.parent / "without.sqlite") as store:
         store.db.execute("INSERT INTO _variant VALUES (1, 'weave', 'fastdp', 0)")
         packed_with(store, packed)
-    demo.add_run(results, RUN, packed)
+    demo.add(results, RUN, packed)
     added = demo.unpacked(packed, packed.parent)
     for query in (SAID, CHECKS, VERDICTS):
         assert said(added, query) == said(results, query) != []
@@ -94,7 +96,7 @@ def test_what_a_tool_declares_keeps_its_name_under_another_number(tmp_path) -> N
         for table in ("_sample", "_trial_summary", "_histogram"):
             store.db.execute(f"UPDATE {table} SET metric_id = 1000 WHERE metric_id = ?", (goodput,))
         store.db.commit()
-    demo.add_run(results, RUN, packed)
+    demo.add(results, RUN, packed)
     with Store.open(demo.unpacked(packed, packed.parent), create=False) as store:
         assert store.db.execute("PRAGMA foreign_key_check").fetchall() == []
         names = [name for (name,) in store.db.execute("SELECT DISTINCT metric FROM result ORDER BY 1")]
@@ -107,10 +109,34 @@ def test_a_run_is_not_added_twice_nor_before_its_end(tmp_path) -> None:
     packed = tmp_path / "demo.sqlite.gz"
     packed.write_bytes(demo.DEMO.read_bytes())
     with pytest.raises(UserError, match="is in it"):
-        demo.add_run(results, RUN, packed)
+        demo.add(results, RUN, packed)
     with Store.open(results, create=False) as store:
         store.db.execute("UPDATE _run SET state = 'interrupted' WHERE run_id = ?", (RUN,))
         store.db.commit()
     with pytest.raises(UserError, match="is interrupted"):
-        demo.add_run(results, RUN, packed)
+        demo.add(results, RUN, packed)
     assert packed.read_bytes() == demo.DEMO.read_bytes()
+
+
+def test_an_attempt_at_a_drill_is_added_whole_once_it_has_ended(tmp_path) -> None:
+    results, packed = tmp_path / "lab.sqlite", tmp_path / "demo.sqlite.gz"
+    packed.write_bytes(demo.DEMO.read_bytes())
+    with Store.open(results) as store:
+        ended = lab_attempts.repaired(store)
+        running = lab_attempts.begin(store)
+    demo.add(results, ended, packed)
+    with (
+        Store.open(results, create=False) as source,
+        Store.open(demo.unpacked(packed, tmp_path), create=False) as copy,
+    ):
+        assert attempts.attempt(copy, ended) == attempts.attempt(source, ended)
+        told = [[tuple(row) for row in attempts.events(one, ended)] for one in (copy, source)]
+        assert told[0] == told[1] != []
+        count = "SELECT count(*) FROM attempt_value WHERE attempt_id = ?"
+        (values,) = source.db.execute(count, (ended,)).fetchone()
+        assert copy.db.execute(count, (ended,)).fetchone()[0] == values > 0
+        assert copy.db.execute("PRAGMA foreign_key_check").fetchall() == []
+    with pytest.raises(UserError, match="has each attempt once"):
+        demo.add(results, ended, packed)
+    with pytest.raises(UserError, match="is running"):
+        demo.add(results, running, packed)

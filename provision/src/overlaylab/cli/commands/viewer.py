@@ -102,8 +102,8 @@ def screenshots(runtime: str | None, everything: bool, out: Path | None, scenes:
 @click.option(
     "--add",
     envvar="ADD",
-    metavar="RUN",
-    help="A finished run of the results database, which then is in the demo too.",
+    metavar="ID",
+    help="A finished run of the results database, or an attempt at a drill, which then is in the demo too.",
 )
 @click.argument("packed", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def demo(add: str | None, packed: Path | None) -> None:
@@ -114,7 +114,7 @@ def demo(add: str | None, packed: Path | None) -> None:
     packed = packed or viewer_demo.DEMO
     changed = viewer_demo.make_current(packed)
     if add:
-        viewer_demo.add_run(paths.database(), add, packed)
+        viewer_demo.add(paths.database(), add, packed)
         click.echo(f"{add} is in the demo now")
     else:
         click.echo("brought to the newest schema and statistics" if changed else "nothing to do")
