@@ -155,6 +155,8 @@ def _begin(
     if hand := attempt.settle(cluster, say):
         raise lifecycle.one_at_a_time(hand)
     _, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, asked, inventory)
+    if hand := attempt.settle(provider.cluster, say):  # of an inventory, it has the inventory's name
+        raise lifecycle.one_at_a_time(hand)
     if provider.capabilities.shares_kernel:
         say(
             "the nodes are containers: root in them is root on this machine, and what you break there may be its own"
