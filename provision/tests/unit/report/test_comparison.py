@@ -274,6 +274,8 @@ def test_a_database_of_an_older_schema_gets_rows_by_one_command(path):
         "DELETE FROM _loaded WHERE name <> 'published';"
         "DROP VIEW result; DROP VIEW run; ALTER TABLE _run DROP COLUMN lab_version;"
         "CREATE VIEW result AS SELECT 1; CREATE VIEW run AS SELECT 1;"
+        "DROP VIEW attempt; DROP VIEW attempt_event; DROP VIEW attempt_value; DROP TABLE _attempt_cycle;"
+        "DROP TABLE _attempt_event; DROP TABLE _attempt; DROP TABLE measure;"
         "DELETE FROM migration WHERE version >= 6; PRAGMA user_version = 5;"
     )
     db.close()
