@@ -268,7 +268,7 @@ async def solve(hand: AtHand, store: Store, cause: str | None, say: Say) -> Solv
                 with progress.step(
                     f"drill-check-{hand.drill}", "looking at the service again", float(drill.cycles)
                 ):
-                    seen = await on_it.look(drill.cycles)
+                    seen = await on_it.recovered()
             findings = on_it.judged(seen)
             attempt.add_cycles(store, hand, attempt.CHECK, seen)
         except NodeError as error:

@@ -26,6 +26,8 @@ from overlaylab.specs.profile import Profile
 
 # Cycles of a window that is to show a symptom.
 FEW = 3
+# Seconds that daemons have to come back after a solution.
+RECOVERS = 60.0
 
 
 class NotShown(UserError):
@@ -118,6 +120,14 @@ class Stage:
                     seen=f"as good as before: {still}",
                     fix="Type it again; where it stays so, take another drill: ./task drill:list",
                 )
+
+    async def recovered(self) -> tuple[Seen, ...]:
+        """The last window, once all probes pass or daemons have had their time to come back."""
+        deadline = time.monotonic() + RECOVERS
+        while True:
+            seen = await self.look(self.drill.cycles)
+            if time.monotonic() > deadline or all(finding.passes for finding in self.judged(seen)):
+                return seen
 
     async def check(self) -> Checked:
         """Probes and guards; after those of a restart the probes once more. NodeError where a node does not answer."""

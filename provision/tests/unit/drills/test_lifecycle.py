@@ -1,17 +1,19 @@
 """Hints that follow the state, checks that end an attempt or do not, and giving up."""
 
+import asyncio
 import json
 import time
 from dataclasses import replace
 
 import pytest
-from lab_drills import BROKEN, HEALTHY, Hand
+from lab_drills import BROKEN, FLANNEL, HEALTHY, Hand
 from lab_fakes import failed
 
 from overlaylab.core.errors import NodeError
-from overlaylab.drills import attempt, guards, lifecycle, scripts, state
+from overlaylab.drills import attempt, guards, lifecycle, scripts, stage, state
 from overlaylab.drills.attempt import AtHand
 from overlaylab.drills.guards import Refusal
+from overlaylab.specs.profile import load_profile
 from overlaylab.store import attempts
 
 
@@ -32,6 +34,39 @@ def details(hand: Hand, kind: str) -> list[dict]:
     (stored,) = attempts.attempts(hand.store)
     found = attempts.events(hand.store, stored.attempt_id)
     return [json.loads(row["detail"]) for row in found if row["kind"] == kind]
+
+
+# -- the beginning ----------------------------------------------------------------------------------
+
+
+class Renewed:
+    async def renew(self) -> None:
+        """As a provider's."""
+
+
+async def test_whatever_ends_the_beginning_puts_the_nodes_back(hand, monkeypatch) -> None:
+    put_back: list[object] = []
+    entered = asyncio.Event()
+
+    async def enter(*_: object) -> None:
+        entered.set()
+        await asyncio.sleep(60)
+
+    async def back(provider: object, on_it: object, say: object) -> None:
+        put_back.append(provider)
+
+    monkeypatch.setattr(stage, "enter", enter)
+    monkeypatch.setattr(stage, "put_back", back)
+    provider = Renewed()
+    asked = lifecycle.Asked(hand.drill, FLANNEL, load_profile("none"), hand.folder / "inventory.yml")
+    said: list[str] = []
+    beginning = asyncio.create_task(lifecycle.begin(asked, provider, hand.store, 0, said.append))
+    await entered.wait()
+    beginning.cancel()  # Ctrl-C
+    with pytest.raises(asyncio.CancelledError):
+        await beginning
+    assert (put_back, said) == ([provider], ["no drill is begun; putting the nodes back"])
+    assert len(attempts.attempts(hand.store)) == 1  # the fixture's
 
 
 # -- hints ------------------------------------------------------------------------------------------

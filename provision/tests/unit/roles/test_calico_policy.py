@@ -91,6 +91,22 @@ def test_a_policy_is_written_and_waited_for(felix, words, after):
     assert first[1].startswith("198.19.") and rest == after
 
 
+def test_rules_in_force_are_shown_alike_as_long_as_they_are(felix):
+    rules = felix.folder / "rules"
+    for mark, hashed in (("198.19.7.7", "a1"), ("198.19.8.8", "b2")):
+        rules.write_text(
+            f'-P INPUT ACCEPT\n-A cali-pi-shop -s {mark}/32 -m comment --comment "cali:{hashed}" -j MARK --set-xmark 0x1/0x1\n'
+        )
+        done = felix.policy("show")
+        assert (done.returncode, done.stdout) == (
+            0,
+            "-A cali-pi-shop -s mark/32 -j MARK --set-xmark 0x1/0x1\n",
+        )
+    rules.write_text("-P INPUT ACCEPT\n")
+    assert (felix.policy("show").returncode, felix.policy("show").stdout) == (0, "")
+    assert not (felix.folder / "asked").exists()
+
+
 def test_the_addresses_of_many_rules_differ(felix):
     assert felix.policy("rules", "600").returncode == 0
     found = [net for _, net in nets(felix.told())]

@@ -8,6 +8,7 @@ from dataclasses import replace
 import click
 
 from overlaylab.cli import drill_shell, drill_start, drill_text
+from overlaylab.cli.commands import drill_prove
 from overlaylab.cli.commands.cluster import (
     cluster_option,
     inventory_option,
@@ -15,13 +16,13 @@ from overlaylab.cli.commands.cluster import (
     provider_option,
     ssh_argv,
 )
+from overlaylab.cli.commands.drill_prove import drill_option, overlay_option, profile_option
 from overlaylab.cli.commands.measure import interruptible
 from overlaylab.core import lock, paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import output, readable, say
-from overlaylab.drills import attempt, gameday, lifecycle, proofs, prove, watch, where
+from overlaylab.drills import attempt, gameday, lifecycle, proofs, watch, where
 from overlaylab.drills.attempt import AtHand
-from overlaylab.drills.prove import Prover
 from overlaylab.providers import registry
 from overlaylab.run.plan import endpoints
 from overlaylab.specs import drill as drills
@@ -30,19 +31,8 @@ from overlaylab.specs.inventory import load_inventory
 from overlaylab.store import attempts
 from overlaylab.store.store import Store
 
-drill_option = click.option(
-    "--drill", "name", envvar="DRILL", help="Which drill: a folder of provision/drills."
-)
 level_option = click.option("--level", envvar="LEVEL", type=click.IntRange(1, 3), help="One of this level.")
 course_option = click.option("--course", envvar="COURSE", help="The next one of this learning path.")
-overlay_option = click.option(
-    "--overlay",
-    envvar="OVERLAY",
-    help="Over which overlay, flannel or flannel/vxlan (default: the drill's first that runs).",
-)
-profile_option = click.option(
-    "--profile", envvar="PROFILE", help="Tier in force meanwhile (default: none, or the drill's)."
-)
 trainee_option = click.option(
     "--trainee", envvar="TRAINEE", help="Who tries, as is to stand in the history; may be left out."
 )
@@ -155,6 +145,8 @@ def _begin(
     if hand := attempt.settle(cluster, say):
         raise lifecycle.one_at_a_time(hand)
     _, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, provider_name, inventory)
+    if hand := attempt.settle(provider.cluster, say):  # of an inventory, it has the inventory's name
+        raise lifecycle.one_at_a_time(hand)
     if provider.capabilities.shares_kernel:
         say(
             "the nodes are containers: root in them is root on this machine, and what you break there may be its own"
@@ -369,74 +361,12 @@ def gameday_(
     _give(drill, hand, record)
 
 
-@command.command("prove")
-@drill_option
-@overlay_option
-@profile_option
-@cluster_option
-@provider_option
-@click.option(
-    "--sample",
-    envvar="SAMPLE",
-    type=click.IntRange(0),
-    help="Try one wrong fix or solution alone, another one with each number: a minute, and no proof.",
-)
-def prove_(
-    name: str | None,
-    overlay: str | None,
-    profile: str | None,
-    cluster: str,
-    provider_name: str | None,
-    sample: int | None,
-) -> None:
-    """Prove DRILL, or all that run here: healthy passes, broken fails, wrong fixes are refused, solutions pass.
-
-    What holds is kept, so that proving carries on after an interruption. Exit code 1 where a drill does not do what it
-    says. A drill's proof.json is written once all of it holds.
-    """
-    failed = []
-    for one in [name] if name else drills.names():
-        drill = drills.load(one)
-        try:
-            _prove(drill, overlay, profile, cluster, provider_name, sample)
-        except prove.Unproven as wrong:
-            if name:
-                raise
-            say(str(wrong))
-            failed.append(one)
-        except UserError as wrong:
-            if name:
-                raise
-            say(f"passed over: {wrong}")
-    if failed:
-        say(f"not proven: {', '.join(failed)}")
-        sys.exit(1)
-
-
-def _prove(
-    drill: Drill,
-    overlay: str | None,
-    profile: str | None,
-    cluster: str,
-    provider_name: str | None,
-    sample: int | None,
-) -> None:
-    attempt.settle(cluster, say)
-    variant, provider, wanted = drill_start.nodes_for(drill, overlay, profile, cluster, provider_name, None)
-    prover = Prover(drill, variant, wanted.profile, provider, say)
-    with lock.cluster_lock(provider.cluster, f"proving the drill {drill.name}"):
-        if sample is not None:
-            interruptible(prover.sample(sample))
-            return
-        proof = interruptible(prover.prove())
-    proofs.keep(drill, proof)
-    drill_text.proof(proof.values, output())
-    say(f"{drill.name} is proven over {variant} with provider {provider.name}: {drill.folder / 'proof.json'}")
-
-
 @command.command("watch", hidden=True)
 @click.argument("cluster")
 @click.argument("locked", type=int)
 def watch_(cluster: str, locked: int) -> None:
     """Write what is felt while a drill is at hand; started by `start` alone."""
     interruptible(watch.watch(cluster, locked))
+
+
+command.add_command(drill_prove.prove_)
