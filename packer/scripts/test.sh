@@ -25,7 +25,9 @@ def expect(name: str, command: str, wanted: str) -> None:
 # Before anything is loaded or started: a booted node is pristine.
 expect("pristine", "iptables-save | grep -c '^-A'; nft list ruleset; ip -o link | grep -cvE ' (lo|eth[01]):'", "0\n0")
 expect("pristine", "sysctl -n net.ipv4.ip_forward", "0")
-expect("services", "systemctl is-active docker containerd etcd bird openvswitch-switch | sort -u", "inactive")
+expect("services", "systemctl is-active docker containerd etcd bird openvswitch-switch nginx | sort -u", "inactive")
+# Drills run both programs under units of their own.
+expect("services", "systemctl list-unit-files --plain --no-legend --state=enabled 'nginx*' 'dnsmasq*'", "")
 expect("services", "systemctl --failed --plain --no-legend", "")
 expect("timers", "systemctl list-timers --plain --no-legend", "")
 # The host key is gone, and without any sshd tells nothing.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import netstate
 import pytest
 from test_3_roles import states
 
 from overlaylab.core.model import Variant
-from overlaylab.nodes import ansible
+from overlaylab.nodes import ansible, netstate
 from overlaylab.shaping import scripts, theory
 from overlaylab.specs import overlays
 

@@ -6,12 +6,11 @@ import json
 import time
 from dataclasses import replace
 
-import netstate
 import pytest
 
 from overlaylab.core import paths
 from overlaylab.core.model import Variant
-from overlaylab.nodes import ansible
+from overlaylab.nodes import ansible, netstate
 from overlaylab.run import evidence
 from overlaylab.shaping.shaper import Shaper
 from overlaylab.specs import overlays

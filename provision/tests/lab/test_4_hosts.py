@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-import netstate
 import pytest
 
+from overlaylab.nodes import netstate
 from overlaylab.specs.inventory import Inventory, load_inventory, write_inventory
 
 

@@ -8,12 +8,12 @@ import json
 import shlex
 from dataclasses import replace
 
-import netstate
 import pytest
 
 from overlaylab.core import lock
 from overlaylab.core.errors import NodeError
 from overlaylab.core.model import ProfileCheck
+from overlaylab.nodes import netstate
 from overlaylab.providers import registry
 from overlaylab.shaping import cpu, scripts, shaper
 from overlaylab.shaping.node_state import read_state, state_script

@@ -12,7 +12,6 @@ import os
 from collections.abc import Callable
 from functools import cache
 
-import netstate
 import pytest
 from conftest import Cluster, Lab
 from lab_turns import EVERY, PASSED_OVER, share, turn
@@ -20,7 +19,7 @@ from test_3_roles import states
 
 from overlaylab.core.model import Variant
 from overlaylab.live import policy_lab
-from overlaylab.nodes import ansible
+from overlaylab.nodes import ansible, netstate
 from overlaylab.providers import requirements
 from overlaylab.run import evidence
 from overlaylab.shaping import scripts

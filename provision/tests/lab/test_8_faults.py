@@ -11,7 +11,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import netstate
 import pytest
 from conftest import Cluster
 from lab_turns import PASSED_OVER, turn
@@ -20,7 +19,7 @@ from test_7_overlays import TIER
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
-from overlaylab.nodes import ansible
+from overlaylab.nodes import ansible, netstate
 from overlaylab.providers import requirements
 from overlaylab.shaping import scripts
 from overlaylab.specs import overlays

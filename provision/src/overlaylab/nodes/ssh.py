@@ -8,7 +8,7 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict, Unpack
 
@@ -29,6 +29,14 @@ class Completed:
     stdout: str
     stderr: str
     duration: float
+
+
+class Ended(NodeError):
+    """A command whose lines are read ended by itself."""
+
+    def __init__(self, node: str, exit_code: int, stderr: str) -> None:
+        self.exit_code, self.stderr = exit_code, stderr
+        super().__init__(f"{node}: ended with {exit_code}: {stderr.strip()[-300:]}")
 
 
 class Options(TypedDict, total=False):
@@ -147,6 +155,35 @@ class Node:
                 f"{self.name}: `{_first_line(script)}` ended with {done.exit_code}: {' / '.join(words[-3:])}"
             )
         return done
+
+    async def lines(self, command: str, stdin: str) -> AsyncGenerator[str, None]:
+        """The lines that a command prints, as they come. Raises Ended when it ends, NodeError without a connection.
+
+        In a session of its own, whose end the command sees as its output being closed.
+        """
+        if self._connection is None:
+            await self.connect()
+        try:
+            process = await self._session(command, asyncssh.PIPE)
+        except (asyncssh.Error, OSError) as error:
+            self.drop()
+            raise NodeError(f"{self.name}: the SSH connection broke ({error})") from error
+        try:
+            process.stdin.write(stdin.encode())
+            process.stdin.write_eof()
+            while line := await process.stdout.readline():
+                yield _text(line).rstrip("\n")
+            stderr = _text(await process.stderr.read())
+            await process.wait_closed()
+        except (asyncssh.Error, OSError) as error:
+            self.drop()
+            raise NodeError(f"{self.name}: the SSH connection broke ({error})") from error
+        finally:
+            process.close()
+        if process.exit_status is None or process.exit_status < 0:
+            self.drop()
+            raise NodeError(f"{self.name}: the SSH connection broke while a command ran")
+        raise Ended(self.name, process.exit_status, stderr)
 
     async def look(self, script: str, *, timeout: float = 5) -> str | None:
         """What a script of shell builtins prints, run by the open root shell itself: no process, no login.

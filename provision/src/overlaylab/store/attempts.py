@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -116,6 +117,8 @@ def add_event(
     """
     if kind in ENDS:
         raise ValueError(f"{kind} is told by end_attempt")
+    if kind == "check" and not isinstance(detail.get("passes"), bool):
+        raise ValueError("a check passes or does not")
     with database.transaction(store.db, store.path) as db:
         _insert_event(db, attempt_id, kind, t, detail, at)
 
@@ -125,8 +128,13 @@ def _insert_event(
 ) -> None:
     insert(
         db, "_attempt_event", attempt_id=attempt_id, ordinal=_next(db, "_attempt_event", attempt_id), t=t,
-        at=at or database.now(), kind=kind, detail=text(dump(detail)),
+        at=at or database.now(), kind=kind, detail=_json(detail),
     )  # fmt: skip
+
+
+def _json(value: JSON) -> str:
+    """JSON text; halves of surrogate pairs, as bytes that were no UTF-8 become, are written as escapes, see `text`."""
+    return re.sub("[\ud800-\udfff]", lambda half: rf"\\u{ord(half[0]):04x}", dump(value))
 
 
 def _next(db: sqlite3.Connection, table: str, attempt_id: str) -> int:
@@ -143,7 +151,7 @@ def add_cycles(store: Store, attempt_id: str, cycles: Sequence[AttemptCycle]) ->
         for ordinal, cycle in enumerate(cycles, first):
             insert(
                 db, "_attempt_cycle", attempt_id=attempt_id, ordinal=ordinal, t=cycle.t, node=cycle.node,
-                role=cycle.role, phase=cycle.phase, reasons=text(dump(cycle.reasons)),
+                role=cycle.role, phase=cycle.phase, reasons=_json(cycle.reasons),
                 **{name: cycle.values[name] for name in OF_CYCLE},
             )  # fmt: skip
 

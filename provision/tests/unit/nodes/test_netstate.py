@@ -5,7 +5,8 @@ import json
 from pathlib import Path
 
 import pytest
-from netstate import difference, normalise
+
+from overlaylab.nodes.netstate import difference, normalise
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "netstate"
 

@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import lab_attempts
@@ -130,6 +131,8 @@ def test_an_end_is_no_event_and_an_event_no_end(store: Store) -> None:
     attempt_id = attempts.begin_attempt(store, RECORD)
     with pytest.raises(ValueError, match="end_attempt"):
         attempts.add_event(store, attempt_id, "repaired", 1.0, {})
+    with pytest.raises(ValueError, match="passes or does not"):
+        attempts.add_event(store, attempt_id, "check", 1.0, {"probes": []})
     with pytest.raises(ValueError, match="ends repaired"):
         attempts.end_attempt(store, attempt_id, "running", 1.0, {})
     with pytest.raises(sqlite3.IntegrityError):
@@ -138,9 +141,15 @@ def test_an_end_is_no_event_and_an_event_no_end(store: Store) -> None:
         attempts.attempt(store, "none")
 
 
-def test_a_name_that_is_no_utf_8_is_kept_as_escapes(store: Store) -> None:
-    attempt_id = attempts.begin_attempt(store, RECORD.__class__(**{**vars(RECORD), "trainee": "J\udcf6rg"}))
+def test_what_is_no_utf_8_is_kept_as_escapes(store: Store) -> None:
+    attempt_id = attempts.begin_attempt(store, replace(RECORD, trainee="J\udcf6rg"))
     assert attempts.attempt(store, attempt_id).record.trainee == r"J\udcf6rg"
+    attempts.add_event(store, attempt_id, "hint", 1.0, {"text": 'a "\udcff" in it'})
+    assert json.loads(attempts.events(store, attempt_id)[0]["detail"]) == {"text": r'a "\udcff" in it'}
+    cycle = AttemptCycle(1.0, "node1", "client", "running", HEALTHY, {"page": "\udcff came"})
+    attempts.add_cycles(store, attempt_id, [cycle])
+    rows = store.db.execute("SELECT reason FROM attempt_value WHERE reason IS NOT NULL").fetchall()
+    assert [row["reason"] for row in rows] == [r"\udcff came"]
 
 
 def test_removing_every_run_leaves_attempts(store: Store) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Set
@@ -18,6 +19,7 @@ from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.progress import output, say
 from overlaylab.machine import ready as host
 from overlaylab.machine import services
+from overlaylab.nodes.servers import ENDPOINT
 from overlaylab.providers import Provider, registry
 from overlaylab.specs import cluster as clusters
 from overlaylab.specs.inventory import InventoryNode
@@ -97,7 +99,10 @@ def command() -> None:
 @provider_option
 def up(cluster: str, asked: str | None) -> None:
     """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
+    from overlaylab.drills import attempt
+
     provider = provider_of(cluster, asked)
+    attempt.settle(cluster, say)
     with lock.cluster_lock(cluster, "bringing nodes up"):
         asyncio.run(provider.up())
     say(f"{', '.join(provider.nodes)}: up; ./task lab:ssh -- {next(iter(provider.nodes))} opens a shell")
@@ -187,9 +192,18 @@ async def _profile_in_force(cluster: str, provider: Provider) -> tuple[str, bool
 @click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
 def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
     """A shell on NODE, or a command run there: ./task lab:ssh -- node1 ip address."""
+    spec, folder = _node(cluster, asked, node, "lab:ssh")
+    argv = ssh_argv(spec, folder)
+    sys.stdout.flush()
+    words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
+    os.execvp(argv[0], [*argv, *words])
+
+
+def _node(cluster: str, asked: str | None, node: str | None, task: str) -> tuple[InventoryNode, Path]:
+    """The node that was named, and the folder of its cluster. UserError."""
     if not node:
         raise UserError(
-            "node", "must be named", fix="./task lab:ssh -- node1 opens a shell on the first one."
+            "node", "must be named", fix=f"./task {task} -- node1 opens a shell on the first one."
         )
     provider = provider_there(cluster, asked)
     if not (provider.folder / "inventory.yml").exists():
@@ -199,10 +213,7 @@ def ssh(cluster: str, asked: str | None, node: str | None, remote_command: tuple
         raise UserError(
             "node", f"must be a node of cluster {cluster}", seen=node, fix=f"Known: {', '.join(known)}"
         )
-    argv = ssh_argv(known[node], provider.folder)
-    sys.stdout.flush()
-    words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
-    os.execvp(argv[0], [*argv, *words])
+    return known[node], provider.folder
 
 
 def ssh_argv(node: InventoryNode, folder: Path) -> list[str]:
@@ -216,6 +227,24 @@ def ssh_argv(node: InventoryNode, folder: Path) -> list[str]:
         "-o", f"StrictHostKeyChecking={'yes' if node.host_key else 'accept-new'}",
         f"{node.ssh_user}@{node.ssh_host}",
     ]  # fmt: skip
+
+
+@command.command(context_settings={"allow_interspersed_args": False})
+@cluster_option
+@provider_option
+@click.argument("node", required=False)
+@click.argument("remote_command", nargs=-1, type=click.UNPROCESSED)
+def shell(cluster: str, asked: str | None, node: str | None, remote_command: tuple[str, ...]) -> None:
+    """A shell as root in the endpoint of NODE, or a command run there: ./task lab:shell -- node1 ip address."""
+    spec, folder = _node(cluster, asked, node, "lab:shell")
+    words = remote_command[1:] if remote_command[:1] == ("--",) else remote_command
+    inside = f"sh -c {shlex.quote(' '.join(words))}" if words else "bash"
+    sudo = "" if spec.ssh_user == "root" else "sudo -n "
+    argv = ssh_argv(spec, folder)
+    if not words:
+        argv.append("-t")
+    sys.stdout.flush()
+    os.execvp(argv[0], [*argv, f"{sudo}ip netns exec {ENDPOINT} {inside}"])
 
 
 @command.command()

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-COLLECT = r"""
+_HELPERS = r"""
 # A JSON array of the lines that a command prints.
 lines() {
     printf '['
@@ -19,10 +19,23 @@ lines() {
 }
 # What a command prints as JSON, or null where it prints nothing.
 json() { answer=$("$@" 2>/dev/null); printf '%s' "${answer:-null}"; }
-present() { [ -d "/sys/module/$1" ]; }
+# Nor where the kernel takes no modules: it has all that it ever will.
+present() { [ -d "/sys/module/$1" ] || [ ! -e /proc/modules ]; }
 # Many of these tools load modules when they ask: where a module is absent, so is what it would be asked for.
 whenever() { module=$1; shift; if present "$module"; then "$@"; else printf null; fi; }
+"""
 
+_FIREWALL = r"""
+printf ',"nft":'; whenever nf_tables json nft -j list ruleset
+printf ',"iptables":'; whenever nf_tables lines iptables-nft-save
+printf ',"ip6tables":'; whenever nf_tables lines ip6tables-nft-save
+printf ',"iptables_legacy":'; whenever iptable_filter lines iptables-legacy-save
+printf ',"ip6tables_legacy":'; whenever ip6table_filter lines ip6tables-legacy-save
+"""
+
+COLLECT = (
+    _HELPERS
+    + r"""
 printf '{"modules":'; lines sh -c 'while read -r name _; do echo "$name"; done </proc/modules'
 printf ',"link":'; json ip -j -d link show
 printf ',"addr":'; json ip -j -d addr show
@@ -30,11 +43,9 @@ printf ',"route4":'; json ip -j -4 route show table all
 printf ',"route6":'; json ip -j -6 route show table all
 printf ',"rule4":'; json ip -j -4 rule show
 printf ',"rule6":'; json ip -j -6 rule show
-printf ',"nft":'; whenever nf_tables json nft -j list ruleset
-printf ',"iptables":'; whenever nf_tables lines iptables-nft-save
-printf ',"ip6tables":'; whenever nf_tables lines ip6tables-nft-save
-printf ',"iptables_legacy":'; whenever iptable_filter lines iptables-legacy-save
-printf ',"ip6tables_legacy":'; whenever ip6table_filter lines ip6tables-legacy-save
+"""
+    + _FIREWALL
+    + r"""
 printf ',"ipset":'; whenever ip_set lines ipset save
 printf ',"qdisc":'; json tc -j qdisc show
 printf ',"class":{'
@@ -59,7 +70,15 @@ printf ',"xfrm_state":'; whenever xfrm_user lines ip -o xfrm state list nokeys
 printf ',"netns":'; lines ip netns list
 printf '}\n'
 """
+)
 """POSIX sh for root on a node: prints one JSON document. Loads nothing and changes nothing."""
+
+FIREWALL = f"""{_HELPERS}
+printf '{{"none":null'
+{_FIREWALL}
+printf '}}\\n'
+"""
+"""The same of its packet filters alone."""
 
 # Loaded when the first IPsec state asks for random numbers. The kernel keeps the generator that it made then, and
 # with it these modules, until it is shut down (crypto/rng.c): no reset could unload them, and they are no network.
@@ -109,7 +128,6 @@ def normalise(document: Mapping[str, Any]) -> State:
         "qdisc": _keyed((f"{q['kind']} on {q['dev']}", _plain(q)) for q in document["qdisc"] or ()),
         "traffic class": _classes(document["class"]),
         "traffic filter": _by_device(document["filter"], "kind"),
-        "nftables": _nft(document["nft"]),
         "ipset": dict.fromkeys(_uncommented(document["ipset"]), True),
         "sysctl": _sysctl(document["sysctl"]),
         "IPsec policy": {
@@ -117,9 +135,15 @@ def normalise(document: Mapping[str, Any]) -> State:
         },
         "IPsec state": _security_associations(document["xfrm_state"] or ()),
     }
-    for name in ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy"):
-        state[name.replace("_", " ")] = _iptables(document[name])
-    return state
+    return state | firewall(document)
+
+
+def firewall(document: Mapping[str, Any]) -> State:
+    """The packet filters of COLLECT's document, or FIREWALL's."""
+    names = ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy")
+    return {"nftables": _nft(document["nft"])} | {
+        name.replace("_", " "): _iptables(document[name]) for name in names
+    }
 
 
 def difference(before: State, after: State) -> list[str]:

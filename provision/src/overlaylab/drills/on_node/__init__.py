@@ -1,0 +1,1 @@
+"""What runs on nodes. Standard library alone, of Python 3.11."""
