@@ -18,7 +18,7 @@ nft -f - <<END
 table netdev filter {
     chain egress {
         type filter hook egress device "$UNDERLAY" priority filter; policy accept;
-        udp dport 8472 @th,528,16 $sum numgen random mod 10 < 7 udp checksum set 0x6a1f
+        udp dport 8472 @th,504,8 2 @th,528,16 $sum numgen random mod 10 < 7 udp checksum set 0x6a1f
     }
 }
 END
