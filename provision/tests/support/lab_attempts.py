@@ -64,8 +64,8 @@ def repaired(store: Store, **changed: object) -> str:
     """One that was repaired after a hint and a failed check. Returns its id."""
     attempt_id = begin(store, **changed)
     attempts.add_event(store, attempt_id, "hint", 60.0, {"cost": 5, "text": "Look at sizes."})
-    attempts.add_event(store, attempt_id, "check", 90.0, {"passes": False, "probes": [], "guards": []})
-    attempts.add_event(store, attempt_id, "check", 240.0, {"passes": True, "probes": [], "guards": []})
+    attempts.add_event(store, attempt_id, "check", 90.0, {"passes": False, "findings": [], "refusals": []})
+    attempts.add_event(store, attempt_id, "check", 240.0, {"passes": True, "findings": [], "refusals": []})
     attempts.add_cycles(store, attempt_id, [cycle(235.0 + i, "check") for i in range(3)])
     detail = {"debrief": "A route was narrow.", "topics": ["path MTU discovery"]}
     attempts.end_attempt(store, attempt_id, "repaired", 240.0, detail, score=90, cause="MTU too small")

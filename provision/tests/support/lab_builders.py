@@ -89,10 +89,23 @@ class Namespace:
             """
         )
 
+    @property
+    def _inside(self) -> list[str]:
+        return ["nsenter", "--target", str(self._holder.pid), "--net", "--mount"]
+
     def run(self, script: str) -> subprocess.CompletedProcess[str]:
         """Run a POSIX sh script in it as root."""
-        inside = ["nsenter", "--target", str(self._holder.pid), "--net", "--mount"]
-        return subprocess.run([*inside, "sh", "-c", script], capture_output=True, text=True, timeout=30)
+        return subprocess.run([*self._inside, "sh", "-c", script], capture_output=True, text=True, timeout=30)
+
+    def start(self, argv: list[str], stdin: str) -> subprocess.Popen[str]:
+        """Start a program in it that reads this, and whose output can be read."""
+        process = subprocess.Popen(
+            [*self._inside, *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdin is not None
+        process.stdin.write(stdin)
+        process.stdin.close()
+        return process
 
     def sh(self, script: str) -> str:
         """Run a script that must exit 0; what it printed."""

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task:
 
 PLAIN = {"default", "setup", "doctor", "version", "dev", "test", "view"}
 """Tasks without a namespace."""
-NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs"}
+NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs", "drill"}
 
 
 HANDED_ON = sorted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import shlex
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -41,6 +42,14 @@ PASSING = (
     "getty@",
     "serial-getty@",
 )
+
+# nftables' view of what iptables made, which is compared as iptables writes it.
+OF_IPTABLES = tuple(
+    f"rules of {family} {table} "
+    for family in ("ip", "ip6")
+    for table in ("filter", "nat", "mangle", "raw", "security")
+)
+COMMENT = re.compile(r' -m comment --comment (?:"[^"]*"|\S+)')
 
 UNITS = """
 systemctl list-units --type=service --state=running --no-legend --plain --full | while read -r unit _; do echo "runs $unit"; done
@@ -124,9 +133,10 @@ async def judge(
         elif guard == POLICY:
             policy = await _policy(nodes)
             reasons = [
-                f"{name}: the overlay's network policy is not what it was"
+                f"{name}: of the overlay's network policy, {line} is gone"
                 for name, was in healthy.policy.items()
-                if policy[name] != was
+                for line in was.splitlines()
+                if line not in policy[name].splitlines()
             ]
         if reasons:
             found.append(Refusal(guard, told(reasons)))
@@ -184,8 +194,10 @@ def opened(was: JSON, now: JSON) -> list[str]:
     for section, before in was.items():
         after = now.get(section, {})
         for what, value in before.items():
+            if what.startswith(OF_IPTABLES):
+                continue
             if isinstance(value, list):
-                left = [json.dumps(rule, sort_keys=True) for rule in after.get(what, ())]
+                left = [_text(rule) for rule in after.get(what, ())]
                 for rule in value:
                     if not _still(rule, left):
                         reasons.append(f"{section}: {_rule(what, rule)} is gone")
@@ -199,13 +211,18 @@ def opened(was: JSON, now: JSON) -> list[str]:
 
 def _still(rule: Any, left: list[str]) -> bool:
     """Whether that rule is among those that are left; it counts once. A chain may have become stricter."""
-    text = json.dumps(rule, sort_keys=True)
+    text = _text(rule)
     if isinstance(rule, str) and rule.startswith(":") and " ACCEPT" in rule:
-        text = next((one for one in left if one.startswith(json.dumps(rule.split()[0])[:-1] + " ")), text)
+        text = next((one for one in left if one.startswith(rule.split()[0] + " ")), text)
     if text not in left:
         return False
     left.remove(text)
     return True
+
+
+def _text(rule: Any) -> str:
+    """A rule without its comment: what a daemon hashes into it changes with the rules around it."""
+    return COMMENT.sub("", rule) if isinstance(rule, str) else json.dumps(rule, sort_keys=True)
 
 
 def _rule(where: str, rule: Any) -> str:

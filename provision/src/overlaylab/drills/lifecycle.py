@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import statistics
@@ -61,8 +62,8 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         await on_it.run(drill.inject, "the injection")
         with progress.step(f"drill-shows-{drill.name}", "waiting until it can be felt", float(stage.FEW)):
             felt = await on_it.show()
-    except (UserError, NodeError, KeyboardInterrupt, OSError) as error:
-        say(f"no drill is begun, and the nodes are put back ({type(error).__name__})")
+    except (UserError, NodeError, asyncio.CancelledError, OSError):
+        say("no drill is begun; putting the nodes back")
         with contextlib.suppress(UserError, NodeError):
             await stage.put_back(provider, on_it, say)
         raise
@@ -92,7 +93,11 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         ("baseline", healthy[-1].at, {"values": told}),
         ("injected", injected, {}),
         ("shown", felt[-1].at, {"findings": [dataclasses.asdict(one) for one in on_it.judged(felt)]}),
-        ("ticket", ticket, {}),
+        (
+            "ticket",
+            ticket,
+            {"ticket": drill.ticket, "may_touch": drill.may_touch, "hints": [h.cost for h in drill.hints]},
+        ),
     )
     for kind, at, detail in events:
         attempts.add_event(store, attempt_id, kind, at - ticket, detail)

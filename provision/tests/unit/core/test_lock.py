@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from overlaylab.core.errors import UserError
-from overlaylab.core.lock import cluster_lock, is_held
+from overlaylab.core.lock import cluster_lock, handed_over, is_held, named
+from overlaylab.core.lock import holder as holder_of
 
 HOLDER = """
 import time
@@ -116,3 +117,34 @@ with held(Path({str(tmp_path / "folder")!r})):
     for process in (first, second):
         process.wait()
         process.stdout.close()
+
+
+def test_a_lock_is_handed_over_without_a_gap(own_cache) -> None:
+    with cluster_lock("pair", "beginning a drill") as descriptor:
+        kept = os.dup(descriptor)
+        with handed_over(kept, "drill slow", "End it"):
+            assert named("pair") == os.getpid()
+    # Whoever handed it over has let go of it: its other holder has not.
+    with cluster_lock("pair", "beginning a drill") as descriptor:
+        child = subprocess.Popen(
+            [sys.executable, "-c", TAKES_OVER, str(descriptor)], pass_fds=[descriptor], stdout=subprocess.PIPE
+        )
+        assert child.stdout.readline() == b"held\n"
+    assert holder_of("pair") == child.pid
+    with (
+        pytest.raises(UserError, match=r"drill slow, since .*\)\. End it"),
+        cluster_lock("pair", "measuring"),
+    ):
+        pass
+    child.kill()
+    child.wait()
+    assert holder_of("pair") is None
+
+
+TAKES_OVER = """
+import sys, time
+from overlaylab.core.lock import handed_over
+with handed_over(int(sys.argv[1]), "drill slow", "End it"):
+    print("held", flush=True)
+    time.sleep(60)
+"""

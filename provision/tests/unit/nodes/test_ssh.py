@@ -144,6 +144,26 @@ async def test_scripts_keep_quotes_lines_and_heredocs(node: Node) -> None:
     assert (await node.sh(script)).stdout == 'it\'s "$HOME" \\n\na  b|c|'
 
 
+async def test_lines_come_as_they_are_printed_and_the_end_is_told(node: Node) -> None:
+    found = []
+    script = 'read -r first; echo "$first"; sleep 0.2; echo second; echo wrong >&2; exit 75'
+    with pytest.raises(ssh.Ended) as ended:
+        async for line in node.lines(f"sh -c {shlex.quote(script)}", "first\n"):
+            found.append((line, time.monotonic()))
+    assert [line for line, _ in found] == ["first", "second"]
+    assert found[1][1] - found[0][1] > 0.1
+    assert (ended.value.exit_code, ended.value.stderr) == (75, "wrong\n")
+    assert (await node.sh("echo still there")).stdout == "still there\n"
+
+
+async def test_lines_of_a_node_that_is_gone_are_an_error(node: Node, sshd: Sshd) -> None:
+    lines = node.lines("sh -c 'echo line; sleep 30'", "")
+    assert await anext(lines) == "line"
+    await sshd.stop()
+    with pytest.raises(NodeError):
+        await anext(lines)
+
+
 async def test_a_secret_goes_through_stdin_and_into_no_command_line(node: Node, sshd: Sshd) -> None:
     assert (await node.sh("cat", stdin="hush")).stdout == "hush"
     assert (await node.sh("cat", stdin=b"\x00\xffbytes")).stdout == "\x00\\xffbytes"

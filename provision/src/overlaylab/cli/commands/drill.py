@@ -34,9 +34,7 @@ drill_option = click.option(
     "--drill", "name", envvar="DRILL", help="Which drill: a folder of provision/drills."
 )
 level_option = click.option("--level", envvar="LEVEL", type=click.IntRange(1, 3), help="One of this level.")
-course_option = click.option(
-    "--course", envvar="COURSE", help="The next one of this learning path: docs/training.md."
-)
+course_option = click.option("--course", envvar="COURSE", help="The next one of this learning path.")
 overlay_option = click.option(
     "--overlay",
     envvar="OVERLAY",

@@ -35,6 +35,7 @@ PATIENCE = 3.0
 RESOLVE_PATIENCE = 6.0
 HEAD_START = 0.25
 """Seconds that what comes next waits: while all is well one thing is done at a time, and nothing is slowed by another."""
+PORT = 80
 PAGE, FILE, FILE_BYTES = "/", "/1m", 1_000_000
 SLOW = "timed out"
 
@@ -98,7 +99,7 @@ def ping(peer: str) -> Found:
 def connect(peer: str) -> Found:
     began = time.monotonic()
     try:
-        with socket.create_connection((peer, 80), PATIENCE):
+        with socket.create_connection((peer, PORT), PATIENCE):
             return {"connected": 1, "connect": time.monotonic() - began}, {}
     except OSError as error:
         return missed("connected", "connect", why(error))
@@ -121,7 +122,7 @@ def get(peer: str, path: str, limit: float) -> tuple[str | None, int, float]:
 
     reason = None
     try:
-        with socket.create_connection((peer, 80), left()) as connection:
+        with socket.create_connection((peer, PORT), left()) as connection:
             connection.settimeout(left())
             connection.sendall(f"GET {path} HTTP/1.0\r\nHost: {NAME}\r\n\r\n".encode())
             while time.monotonic() < began + limit and (wanted is None or body < wanted):
@@ -177,7 +178,7 @@ def fetch(peer: str, limit: float) -> Found:
 def resolve(server: str) -> Found:
     began = time.monotonic()
     try:
-        found = socket.getaddrinfo(NAME, 80, type=socket.SOCK_STREAM)
+        found = socket.getaddrinfo(NAME, PORT, type=socket.SOCK_STREAM)
     except OSError as error:
         return missed("resolved", "resolve", why(error))
     took = time.monotonic() - began

@@ -1,0 +1,166 @@
+"""Hints that follow the state, checks that end an attempt or do not, and giving up."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from lab_drills import BROKEN, HEALTHY, Hand
+from lab_fakes import failed
+
+from overlaylab.core.errors import NodeError
+from overlaylab.drills import attempt, guards, lifecycle, scripts, state
+from overlaylab.drills.attempt import AtHand
+from overlaylab.drills.guards import Refusal
+from overlaylab.store import attempts
+
+
+@pytest.fixture
+def hand(tmp_path, own_cache, monkeypatch) -> Hand:
+    made = Hand(tmp_path)
+    monkeypatch.setattr(AtHand, "nodes", lambda self: made.nodes)
+    attempt.write(replace(made.now, ticket=time.monotonic() - 60))
+
+    async def nothing(*_: object) -> tuple[Refusal, ...]:
+        return ()
+
+    monkeypatch.setattr(guards, "judge", nothing)
+    return made
+
+
+def details(hand: Hand, kind: str) -> list[dict]:
+    (stored,) = attempts.attempts(hand.store)
+    found = attempts.events(hand.store, stored.attempt_id)
+    return [json.loads(row["detail"]) for row in found if row["kind"] == kind]
+
+
+# -- hints ------------------------------------------------------------------------------------------
+
+
+async def test_the_first_hint_whose_condition_holds_is_given_once(hand) -> None:
+    first, second, *_ = hand.drill.hints
+    hand.nodes.answers |= {one.condition: "" for one in hand.drill.hints}
+    hand.nodes.answers[first.condition] = failed(1)
+    assert await lifecycle.hint(hand.now, hand.store) == second
+    assert hand.now.hints == (1,)
+    assert details(hand, "hint") == [{"number": 2, "cost": second.cost, "text": second.text}]
+    asked = hand.nodes[scripts.at(hand.now.stage(hand.nodes).places, second.role).node].log[-1]
+    assert asked.startswith("NODE=node") and asked.endswith(second.condition)
+    assert await lifecycle.hint(hand.now, hand.store) != second
+
+
+async def test_where_nothing_of_it_is_wrong_any_more_there_is_no_hint(hand) -> None:
+    hand.nodes.answers |= {one.condition: failed(1) for one in hand.drill.hints}
+    assert await lifecycle.hint(hand.now, hand.store) is None
+    assert details(hand, "hint") == []
+
+
+# -- checks -----------------------------------------------------------------------------------------
+
+
+async def test_a_check_that_fails_goes_on(hand) -> None:
+    hand.nodes.print(*[BROKEN] * 10)
+    found = await lifecycle.check(hand.now, hand.store, "it is DNS", print)
+    assert not found.checked.passes
+    assert (found.score, found.debrief) == (None, None)
+    (stored,) = attempts.attempts(hand.store)
+    assert (stored.state, stored.failed_checks) == ("running", 1)
+    (told,) = details(hand, "check")
+    assert told["cause"] == "it is DNS"
+    failing = [one["measure"] for one in told["findings"] if not one["passes"]]
+    assert failing == ["fetched", "goodput"]
+
+
+async def test_a_check_that_passes_ends_it(hand) -> None:
+    found = await lifecycle.check(hand.now, hand.store, "ICMP was dropped", print)
+    assert found.checked.passes and found.score == 100
+    assert "{" not in found.debrief and "800 Mbit/s" in found.debrief
+    (stored,) = attempts.attempts(hand.store)
+    assert (stored.state, stored.score, stored.cause) == ("repaired", 100, "ICMP was dropped")
+    assert stored.duration == pytest.approx(60, abs=5)
+    (end,) = details(hand, "repaired")
+    assert (end["debrief"], end["topics"]) == (found.debrief, list(hand.drill.topics))
+    assert attempt.read("pair") is None
+
+
+async def test_hints_failed_checks_and_guards_cost_points(hand, monkeypatch) -> None:
+    attempt.write(replace(hand.now, hints=(0,)))
+
+    async def refuse(*_: object) -> tuple[Refusal, ...]:
+        return (Refusal("firewall", "node1: a rule is gone"),)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(guards, "judge", refuse)
+        for _ in range(2):
+            refused = await lifecycle.check(hand.now, hand.store, None, print)
+    assert [one.guard for one in refused.checked.refusals] == ["firewall"]
+    assert hand.now.refused == ("firewall",)
+    found = await lifecycle.check(hand.now, hand.store, None, print)
+    assert found.score == 100 - hand.drill.hints[0].cost - 2 * 5 - 10
+
+
+async def test_a_node_that_does_not_answer_keeps_the_clock(hand) -> None:
+    hand.nodes["node1"].printed, hand.nodes["node1"].after = (), NodeError("node1: no SSH")
+    with pytest.raises(NodeError, match="no SSH"):
+        await lifecycle.check(hand.now, hand.store, None, print)
+    assert attempts.attempts(hand.store)[0].state == "running"
+    assert details(hand, "check") == []
+
+
+async def test_what_breaks_with_a_restart_is_refused(hand, monkeypatch) -> None:
+    on_it = hand.now.stage(hand.nodes)
+    on_it = replace(on_it, drill=replace(on_it.drill, guards=("restart",)))
+
+    async def restart(*_: object) -> None:
+        hand.nodes.print(*[BROKEN] * 10)
+
+    monkeypatch.setattr(guards, "restart", restart)
+    found = await on_it.check()
+    assert all(one.passes for one in found.findings)
+    assert [one.guard for one in found.refusals] == ["restart"]
+    assert "fetched from the client must be at least" in found.refusals[0].reason
+
+
+# -- the end ----------------------------------------------------------------------------------------
+
+
+async def test_giving_up_repairs_and_explains(hand, monkeypatch) -> None:
+    looks = iter([{"node1": {"route": {"a": 1}}}, {"node1": {"route": {}}}])
+
+    async def look(nodes: object) -> dict:
+        return next(looks)
+
+    monkeypatch.setattr(state, "of_nodes", look)
+    solution = hand.drill.solutions[0]
+    hand.nodes.answers[solution.script] = ""
+    found = await lifecycle.solve(hand.now, hand.store, None, print)
+    assert found.changes == {"node1": ["route a is gone (1)"]}
+    assert found.problem is None and all(one.passes for one in found.findings)
+    (step,) = details(hand, "solved-step")
+    assert (step["does"], step["changes"]) == (solution.does, found.changes)
+    (stored,) = attempts.attempts(hand.store)
+    assert (stored.state, stored.score) == ("given-up", None)
+    assert attempt.read("pair") is None
+
+
+async def test_giving_up_ends_it_where_nodes_are_gone_too(hand, monkeypatch) -> None:
+    async def look(nodes: object) -> dict:
+        raise NodeError("node1: no SSH")
+
+    monkeypatch.setattr(state, "of_nodes", look)
+    found = await lifecycle.solve(hand.now, hand.store, None, print)
+    assert (found.problem, found.changes) == ("node1: no SSH", {})
+    assert attempts.attempts(hand.store)[0].state == "given-up"
+
+
+async def test_what_is_felt_lately(hand) -> None:
+    felt = {
+        (measure, role): (healthy, lately)
+        for measure, role, healthy, lately in lifecycle.felt(hand.store, hand.now)
+    }
+    assert felt["fetched", "client"] == (1.0, 0.0)
+    assert felt["goodput", "client"] == (8e8, 0.0)
+
+
+def test_both_answers_are_the_probers_own() -> None:
+    assert HEALTHY != BROKEN
