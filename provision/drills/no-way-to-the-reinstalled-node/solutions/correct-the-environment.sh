@@ -7,6 +7,6 @@ systemctl restart overlaylab-calico-felix.service
 tries=0
 until ip -4 route show match "$PEER_ENDPOINT" proto bird | grep -q " via $PEER_ADDRESS "; do
     tries=$((tries + 1))
-    [ $tries -lt 120 ]
+    [ $tries -lt 45 ] || break
     sleep 1
 done
