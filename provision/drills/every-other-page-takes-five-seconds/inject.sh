@@ -2,13 +2,15 @@
 # Flood protection as one finds it in hardening guides, with too small a number in one line.
 set -eu
 [ "$ROLE" = server ] || exit 0
-nft -f - <<'END'
+mkdir -p /etc/nftables.d
+cat >/etc/nftables.d/hardening.nft <<'END'
 table inet hardening {
     chain forward {
         type filter hook forward priority filter - 5; policy accept;
         tcp flags & (fin | syn) == fin | syn drop
         icmp type echo-request limit rate over 1000/second burst 1000 packets drop
-        udp dport 53 limit rate over 1/second burst 2 packets drop
+        udp dport 53 limit rate over 1/second burst 3 packets drop
     }
 }
 END
+nft -f /etc/nftables.d/hardening.nft

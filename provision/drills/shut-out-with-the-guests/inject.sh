@@ -1,12 +1,9 @@
 #!/bin/sh
-# The rule book as a policy, and before it one that denies a network which is too wide.
+# The rule book as a policy, and before it one that denies a network which is too wide. Each node has the files.
 set -eu
-[ "$ROLE" = client ] || exit 0
-set -a
-# shellcheck source=/dev/null
-. /run/overlaylab/overlay/calico.env
-set +a
-timeout 60 /usr/local/lib/overlaylab/calico/calicoctl apply -f - <<END
+folder=/etc/calico/policies
+mkdir -p $folder
+cat >$folder/rule-book.yml <<'END'
 apiVersion: projectcalico.org/v3
 kind: GlobalNetworkPolicy
 metadata: {name: rule-book}
@@ -18,7 +15,8 @@ spec:
   - {action: Allow, protocol: ICMP}
   - {action: Allow, protocol: TCP, destination: {ports: [80]}}
   - {action: Allow, protocol: UDP, destination: {ports: [53]}}
----
+END
+cat >$folder/no-guests.yml <<'END'
 apiVersion: projectcalico.org/v3
 kind: GlobalNetworkPolicy
 metadata: {name: no-guests}
@@ -29,3 +27,9 @@ spec:
   ingress:
   - {action: Deny, source: {nets: [172.16.0.0/12]}}
 END
+[ "$ROLE" = client ] || exit 0
+set -a
+# shellcheck source=/dev/null
+. /run/overlaylab/overlay/calico.env
+set +a
+for file in "$folder"/*.yml; do timeout 60 /usr/local/lib/overlaylab/calico/calicoctl apply -f "$file"; done

@@ -1,5 +1,6 @@
 #!/bin/sh
 [ "$ROLE" = server ] || exit 0
+[ -e /etc/nftables.d/hardening.nft ] || exit 0
 rules=$(nft list ruleset)
 case $rules in
     *'icmp type echo-request limit rate over'*drop*) ;;

@@ -14,25 +14,25 @@ import sys
 
 FOLDER = "/run/overlaylab/docker"
 SOCKET = f"{FOLDER}/docker.sock"
-# On disk: a swarm's manager reserves 128 MB for its log, which /run has not.
 DATA = "/var/lib/overlaylab/docker"
+"""On disk: a swarm's manager reserves 128 MB for its log, which /run has not."""
 SETTINGS = "/run/overlaylab/overlay/settings"
-# Who the endpoint's container is, for overlay-reset; the second one's note has a 2 behind its name.
 CONTAINER = f"{FOLDER}/container.json"
-# The policy for forwarded packets as it was: dockerd makes it DROP.
+"""Who the endpoint's container is, for overlay-reset; the second one's note has a 2 behind its name."""
 FORWARD = f"{FOLDER}/forward.before"
+"""The policy for forwarded packets as it was: dockerd makes it DROP."""
 UNIT = "overlaylab-docker.service"
 IMAGE = "overlaylab/endpoint:1"
 NAME, SECOND = "endpoint", "endpoint2"
 COMMAND = ["/bin/sleep", "infinity"]
-# That of Docker 20.10.
 API = "v1.41"
+"""That of Docker 20.10."""
 RESET = "/usr/local/lib/overlaylab/overlay-reset"
 
-# dockerd switches forwarding on, and with it the kernel changes every device's; its overlay driver makes room for more
-# neighbours (libnetwork drivers/overlay/ostweaks_linux.go).
 SYSCTLS = ("net/ipv4/ip_forward", "net/ipv4/conf/*/forwarding", "net/ipv4/conf/*/accept_redirects",
            "net/ipv4/neigh/default/gc_thresh[123]")  # fmt: skip
+"""dockerd switches forwarding on, and with it the kernel changes every device's; its overlay driver makes room for more
+neighbours (libnetwork drivers/overlay/ostweaks_linux.go)."""
 
 
 class Refused(Exception):

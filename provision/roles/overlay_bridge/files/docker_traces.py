@@ -13,8 +13,8 @@ import docker_engine
 import traces
 
 BRIDGES = ("docker0", "docker_gwbridge")
-# Mark of its policies, and in decimal the reqid of its associations (libnetwork drivers/overlay/encryption.go).
 IPSEC_MARK = "0xd0c4e3"
+"""Mark of its policies, and in decimal the reqid of its associations (libnetwork drivers/overlay/encryption.go)."""
 
 OWN_RULE = re.compile(
     r" -[io] docker(0|_gwbridge)( |$)| -j DOCKER(-\S+)?$"

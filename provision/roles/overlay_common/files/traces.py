@@ -10,13 +10,13 @@ import sys
 import time
 
 STATE = "/run/overlaylab/overlay"
-# Of the CNI plugin host-local (common.sh).
 LEASES = "/run/overlaylab/cni"
+"""Of the CNI plugin host-local (common.sh)."""
 SYSCTLS = "/proc/sys"
 ENDPOINTS = ("endpoint", "endpoint2")
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
-# Number of the capability (linux/capability.h).
 CAP_SYS_MODULE = 16
+"""Number of the capability (linux/capability.h)."""
 
 
 def run(*command, timeout=30, stdin=None):

@@ -11,8 +11,8 @@ from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
 
 SCRIPTS = "/usr/local/lib/overlaylab"
-# After a reboot nothing of the overlay is left there, and nothing starts it.
 UNITS = "/run/systemd/system"
+"""After a reboot nothing of the overlay is left there, and nothing starts it."""
 STATE = "/run/overlaylab/overlay"
 ETCD = {
     "files": ("etcd.sh", "overlaylab-etcd.service"),

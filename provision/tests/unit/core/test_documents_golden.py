@@ -81,7 +81,7 @@ def known_names(monkeypatch: pytest.MonkeyPatch) -> None:
         "suites": ("quick", "schaaf-2015"),
     }
     monkeypatch.setattr(documents, "names_in", lambda folder: known[folder.name])
-    monkeypatch.setattr(base, "tools", lambda: ("iperf3", "ping", "qperf"))
+    monkeypatch.setattr(base, "names", lambda: ("iperf3", "ping", "qperf"))
 
 
 @pytest.fixture(autouse=True)

@@ -24,12 +24,11 @@ const fitting = (units: Record<string, number>, names: string[], largest: number
   return { unit, factor: units[unit] as number };
 };
 
+/** What was chosen in Settings. */
+export type Units = Pick<Settings, "rateUnit" | "timeUnit">;
+
 /** One scale for all values that stand together. unit: a base unit of the database; throws for one that is unknown. */
-export function scaleOf(
-  unit: string,
-  values: readonly (number | null)[],
-  chosen: Pick<Settings, "rateUnit" | "timeUnit">,
-): Scale {
+export function scaleOf(unit: string, values: readonly (number | null)[], chosen: Units): Scale {
   const largest = values.reduce<number>(
     (most, value) => (value !== null && Math.abs(value) > most ? Math.abs(value) : most),
     0,

@@ -1,4 +1,5 @@
 /** The run has nothing for this view: what measures it, and which runs of the file have. */
+import type { Queries, QueryName } from "../../contract/queries";
 import type { RunRow } from "../../contract/run";
 import { runTitle } from "../lib/run-words";
 import { useQuery } from "../state/query";
@@ -6,7 +7,14 @@ import { chooseRun } from "../state/state";
 
 const MOST = 5;
 
-export function ElsewhereMeasured({ question, empty }: { question: "load_runs" | "latency_runs"; empty: string }) {
+/** Questions of the whole file that answer with runs. */
+type RunsQuestion = {
+  [Name in QueryName]: Queries[Name] extends { parameters: Record<string, never>; row: { run_id: string } }
+    ? Name
+    : never;
+}[QueryName];
+
+export function ElsewhereMeasured({ question, empty }: { question: RunsQuestion; empty: string }) {
   const having = useQuery(question, {});
   const runs = useQuery("runs", {});
   const found = (having.rows ?? []).flatMap(({ run_id }) =>

@@ -1,6 +1,7 @@
 /** A switch between two views of the same, and which overlays are drawn; not shown where there is nothing to choose. */
 import { clean } from "../../lib/text";
-import { type Kept, keep } from "./kept";
+import { Choice } from "../../ui/choice";
+import { ENCRYPTED, type Kept, keep } from "./kept";
 
 export interface Way {
   value: string;
@@ -45,6 +46,17 @@ export const ScaleSwitch = ({ value }: { value: Kept["scale"] }) => (
       { value: "ratio", title: "Ratio to the host" },
       { value: "absolute", title: "Absolute" },
     ]}
+  />
+);
+
+/** both: whether a choice leaves something either way. */
+export const Encrypted = ({ value, both }: { value: Kept["encrypted"]; both: boolean }) => (
+  <Choice
+    label="Encrypted"
+    value={value}
+    all="all"
+    options={both ? ENCRYPTED : []}
+    onChoose={(encrypted) => keep({ encrypted: encrypted as Kept["encrypted"] })}
   />
 );
 

@@ -27,7 +27,7 @@ export const choiceOf = (table: TableKey): Pick<Kept, "placement" | "metric" | "
   table: keyOf(table),
 });
 
-const distinct = (words: string[]): string[] => [...new Set(words)];
+export const distinct = (words: string[]): string[] => [...new Set(words)];
 
 /** Primary first: that is what the run was made for. */
 const inOrder = (tables: TableRow[]): TableRow[] => [...tables].sort((one, other) => other.is_primary - one.is_primary);

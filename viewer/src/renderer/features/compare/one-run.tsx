@@ -14,11 +14,11 @@ import { Chart } from "../../ui/chart";
 import { Choice, still } from "../../ui/choice";
 import { GridTable } from "../../ui/grid-table";
 import { Lost } from "../../ui/lost";
-import { Overlays, ScaleSwitch } from "./choices";
+import { Encrypted, Overlays, ScaleSwitch } from "./choices";
 import { copiedTable } from "./copied";
 import { compareFigure } from "./figure";
-import { AXES, bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
-import { chosenTable, keyOf, parametersOf } from "./keys";
+import { AXES, bothKinds, isShown, type Kept, keep, kept } from "./kept";
+import { chosenTable, distinct, keyOf, parametersOf } from "./keys";
 import { percent } from "./percent";
 import { isHost } from "./ratios";
 import { summaryTable } from "./table";
@@ -34,8 +34,6 @@ export function OneRun({ run }: { run: RunRow }) {
     </Rows>
   );
 }
-
-const distinct = (words: string[]): string[] => [...new Set(words)];
 
 function Chosen({ run, tables }: { run: RunRow; tables: TableRow[] }) {
   const choice = kept();
@@ -130,13 +128,7 @@ function Drawn({ run, table, rows, dots }: { run: RunRow; table: TableRow; rows:
           options={AXES}
           onChoose={(axis) => keep({ axis: axis as Kept["axis"] })}
         />
-        <Choice
-          label="Encrypted"
-          value={choice.encrypted}
-          all="all"
-          options={both ? ENCRYPTED : []}
-          onChoose={(encrypted) => keep({ encrypted: encrypted as Kept["encrypted"] })}
-        />
+        <Encrypted value={choice.encrypted} both={both} />
         <Overlays
           names={distinct(others.map(({ overlay }) => overlay))}
           hidden={choice.hidden}

@@ -6,9 +6,9 @@ import { useQuery } from "../../state/query";
 import { chooseRun, settings } from "../../state/state";
 import { Rows } from "../../ui/asked";
 import { Chart } from "../../ui/chart";
-import { Choice } from "../../ui/choice";
-import { Overlays, ScaleSwitch } from "./choices";
-import { bothKinds, ENCRYPTED, isShown, type Kept, keep, kept } from "./kept";
+import { Choice, distinct } from "../../ui/choice";
+import { Encrypted, Overlays, ScaleSwitch } from "./choices";
+import { bothKinds, isShown, keep, kept } from "./kept";
 import { choiceOf, keyOf, parametersOf } from "./keys";
 import { isHost } from "./ratios";
 import { tiersOf } from "./tiers";
@@ -55,7 +55,7 @@ function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
   const { rateUnit, timeUnit } = settings.value;
   const others = rows.filter((row) => !isHost(row));
   const both = bothKinds(others);
-  const names = [...new Set(others.map(({ overlay }) => overlay))].sort();
+  const names = distinct(others, ({ overlay }) => overlay);
   const shown = others.filter((row) => isShown(row, choice, both));
   const absolute = choice.scale === "absolute";
   const tiers = useMemo(
@@ -71,13 +71,7 @@ function Drawn({ table, rows }: { table: GridTableRow; rows: GridCellRow[] }) {
     <>
       <div class="filters">
         <ScaleSwitch value={choice.scale} />
-        <Choice
-          label="Encrypted"
-          value={choice.encrypted}
-          all="all"
-          options={both ? ENCRYPTED : []}
-          onChoose={(encrypted) => keep({ encrypted: encrypted as Kept["encrypted"] })}
-        />
+        <Encrypted value={choice.encrypted} both={both} />
         <Overlays names={names} hidden={choice.hidden} onChange={(value) => keep({ hidden: value })} />
       </div>
       {tiers.warnings.length ? (

@@ -6,11 +6,9 @@ import { logAxis } from "../../charts/log-axis";
 import { dash, sideBySide } from "../../charts/panels";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { number, type Scale, scaleOf, withUnit } from "../../lib/units";
+import { number, type Scale, scaleOf, type Units, withUnit } from "../../lib/units";
 import { axisTitle, shortName } from "./percentiles";
 import { blocksOf, type Latency, type Panel, type Series } from "./points";
-
-type Units = Parameters<typeof scaleOf>[2];
 
 export interface Step {
   upper: number;

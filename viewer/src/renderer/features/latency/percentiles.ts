@@ -5,7 +5,7 @@ import { logAxis } from "../../charts/log-axis";
 import { dash, sideBySide } from "../../charts/panels";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { number, type Scale, scaleOf, withUnit } from "../../lib/units";
+import { number, type Scale, scaleOf, type Units, withUnit } from "../../lib/units";
 import {
   blocksOf,
   type Latency,
@@ -16,8 +16,6 @@ import {
   quantileOf,
   type Series,
 } from "./points";
-
-type Units = Parameters<typeof scaleOf>[2];
 
 /** Read from bins, and the tools' own that are drawn. */
 export const QUANTILES = [0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999] as const;

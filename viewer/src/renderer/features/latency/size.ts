@@ -5,11 +5,9 @@ import { logAxis } from "../../charts/log-axis";
 import { sideBySide } from "../../charts/panels";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { type Scale, scaleOf, withUnit } from "../../lib/units";
+import { type Scale, scaleOf, type Units, withUnit } from "../../lib/units";
 import { axisTitle, percentile, shortName } from "./percentiles";
 import { blocksOf, type Latency, overBlocks, type Panel, type Profile, quantileOf, type Series } from "./points";
-
-type Units = Parameters<typeof scaleOf>[2];
 
 const SHOWN = [0.5, 0.99] as const;
 const words = (quantile: number): string => (quantile === 0.5 ? "median" : percentile(quantile));

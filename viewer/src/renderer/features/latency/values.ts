@@ -5,11 +5,9 @@ import { logAxis } from "../../charts/log-axis";
 import { namesAxis, sideBySide } from "../../charts/panels";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { type Scale, scaleOf, withUnit } from "../../lib/units";
+import { type Scale, scaleOf, type Units, withUnit } from "../../lib/units";
 import { axisTitle, shortName } from "./percentiles";
 import { blocksOf, type Latency, overBlocks, type Panel, type Series } from "./points";
-
-type Units = Parameters<typeof scaleOf>[2];
 
 export function valuesFigure(latency: Latency, panels: readonly Panel[], units: Units): Figure {
   const all = panels.flatMap(({ series }) =>

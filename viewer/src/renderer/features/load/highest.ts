@@ -5,14 +5,14 @@ import { colour, type Figure, plain, symbol } from "../../charts/figure";
 import { namesAxis } from "../../charts/panels";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { number, scaleOf, withUnit } from "../../lib/units";
+import { number, scaleOf, type Units, withUnit } from "../../lib/units";
 import { againstHost, contradicts, type Load, type LoadSeries, percent } from "./points";
 
 export interface HighestOptions {
   normalised: boolean;
   /** Largest share that may be lost. */
   share: number;
-  units: Parameters<typeof scaleOf>[2];
+  units: Units;
 }
 
 export interface Highest {

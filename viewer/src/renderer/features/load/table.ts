@@ -4,7 +4,7 @@ import { METRICS } from "../../../contract/terms";
 import type { Figure } from "../../charts/figure";
 import { counted } from "../../lib/counts";
 import type { Cell } from "../../lib/grid";
-import { number, scaleOf, withUnit } from "../../lib/units";
+import { number, scaleOf, type Units, withUnit } from "../../lib/units";
 import type { LossScale } from "./loss-axis";
 import { againstHost, type Load, type LoadMetric, type LoadSeries, percent } from "./points";
 
@@ -14,7 +14,7 @@ export interface LoadOptions {
   /** Of delivered goodput, absolute. */
   rateAxis: "log" | "linear";
   lossScale: LossScale;
-  units: Parameters<typeof scaleOf>[2];
+  units: Units;
 }
 
 export const NAMES: Record<LoadMetric, string> = { goodput: "Delivered goodput", loss: "Loss", jitter: "Jitter" };
