@@ -76,6 +76,13 @@ export const SCENES: Scene[] = [
     },
   },
   { name: "publications", reach: (page) => goTo(page, "Publications") },
-  // The demo has no attempt yet.
-  { name: "training", aside: true, reach: (page) => goTo(page, "Training") },
+  {
+    name: "training",
+    async reach(page) {
+      await goTo(page, "Training");
+      await page.getByRole("button", { name: "2026-11-25 04:44" }).click(); // the one that was repaired
+      await settled(page);
+      await page.getByRole("button", { name: "Replay" }).evaluate((button) => button.scrollIntoView());
+    },
+  },
 ];
