@@ -20,6 +20,7 @@ from overlaylab.store.store import Store
 @pytest.fixture
 def database(tmp_path, own_cache, monkeypatch) -> Store:
     monkeypatch.setenv("LAB_DB", str(tmp_path / "lab.sqlite"))
+    monkeypatch.delenv("COLUMNS", raising=False)  # nothing is folded
     return Store.open(tmp_path / "lab.sqlite")
 
 
