@@ -140,10 +140,14 @@ def normalise(document: Mapping[str, Any]) -> State:
 
 def firewall(document: Mapping[str, Any]) -> State:
     """The packet filters of COLLECT's document, or FIREWALL's."""
-    names = ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy")
-    return {"nftables": _nft(document["nft"])} | {
-        name.replace("_", " "): _iptables(document[name]) for name in names
-    }
+    found = {"nftables": _nft(document["nft"])}
+    for name in ("iptables", "ip6tables", "iptables_legacy", "ip6tables_legacy"):
+        tables = _iptables(document[name])
+        if name.endswith("_legacy"):
+            # Who looks into such a table makes it, and it goes with its module alone, which is looked at by itself.
+            tables = {table: lines for table, lines in tables.items() if not _is_idle(lines)}
+        found[name.replace("_", " ")] = tables
+    return found
 
 
 def difference(before: State, after: State) -> list[str]:
@@ -290,6 +294,11 @@ def _iptables(text: Iterable[str] | None) -> dict[str, Any]:
         elif line != "COMMIT":
             tables[table].append(re.sub(r" \[\d+:\d+\]", "", line))
     return tables
+
+
+def _is_idle(lines: Iterable[str]) -> bool:
+    """Whether a table has no chain of its own, no rule, and lets everything pass."""
+    return all(re.fullmatch(r":[A-Z]+ ACCEPT", line) for line in lines)
 
 
 def _uncommented(text: Iterable[str] | None) -> list[str]:

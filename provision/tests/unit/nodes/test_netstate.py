@@ -166,3 +166,13 @@ def test_two_things_of_one_name_do_not_hide_each_other(clean):
     told = difference(normalise(clean), normalise(after))
     assert len(told) == 1
     assert told[0].startswith("route 192.168.77.0/24 dev eth1 in table main (IPv4)")
+
+
+def test_a_legacy_table_that_was_only_looked_into_is_no_trace(clean):
+    after = copy.deepcopy(clean)
+    idle = ["# Generated", "*mangle", ":PREROUTING ACCEPT [3:180]", ":INPUT ACCEPT [0:0]", "COMMIT"]
+    after["iptables_legacy"] = idle
+    assert difference(normalise(clean), normalise(after)) == []
+    for trace in ("-A INPUT -j MARK --set-xmark 0x1/0x1", ":OWN - [0:0]", ":OUTPUT DROP [0:0]"):
+        after["iptables_legacy"] = [*idle[:-1], trace, "COMMIT"]
+        assert difference(normalise(clean), normalise(after)) == ["iptables legacy mangle is new"]
