@@ -20,8 +20,8 @@ from overlaylab.run.options import Options
 from overlaylab.specs import drill as drills
 from overlaylab.specs.drill import Drill
 
+# What DESTRUCTIVE= has to say.
 AT_RISK = "yes"
-"""What DESTRUCTIVE= has to say."""
 
 
 def proven() -> list[Drill]:

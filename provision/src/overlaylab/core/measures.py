@@ -63,5 +63,5 @@ MEASURES = {
         _worst("resolve", 120, "resolved"),
     )
 }  # fmt: skip
+# Those that each cycle of the prober has; the others are of a window alone.
 OF_CYCLE = {name: measure for name, measure in MEASURES.items() if measure.of == name}
-"""Those that each cycle of the prober has; the others are of a window alone."""

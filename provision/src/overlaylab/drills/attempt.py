@@ -29,8 +29,8 @@ from overlaylab.store import attempts
 from overlaylab.store.attempts import AttemptCycle
 from overlaylab.store.store import Store
 
+# Phases of an attempt, as its cycles have them.
 HEALTHY, BROKEN, RUNNING, CHECK = "healthy", "broken", "running", "check"
-"""Phases of an attempt, as its cycles have them."""
 
 
 @dataclass(frozen=True)

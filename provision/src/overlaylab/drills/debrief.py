@@ -11,8 +11,8 @@ from overlaylab.report.checks import MISSING, value
 from overlaylab.specs.drill import CLIENT
 from overlaylab.specs.drill_checks import PLACEHOLDER
 
+# A ratio from here on is told as so many times; below it in per cent.
 LARGE = 2.0
-"""A ratio from here on is told as so many times; below it in per cent."""
 
 
 def filled(text: str, healthy: Mapping[str, Window], broken: Mapping[str, Window]) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 from overlaylab.core.measures import MEAN, MEASURES, MEDIAN, OF_CYCLE, WORST, Measure
 from overlaylab.specs.drill import Probe
 
+# Of what is probed, a baseline has at least this: the symptom has to come of the fault.
 HEALTHY_SHARE = 0.95
-"""Of what is probed, a baseline has at least this: the symptom has to come of the fault."""
+# Of `/1m`, the file that is fetched.
 FILE_BITS = 8e6
-"""Of `/1m`, the file that is fetched."""
+# s, s, 1: how long a fetch may take in the baseline; afterwards at least, and at most over the baseline's.
 BASELINE_LIMIT, LEAST_LIMIT, LIMIT_RATIO = 15.0, 3.0, 4.0
-"""s, s, 1: how long a fetch may take in the baseline; afterwards at least, and at most over the baseline's."""
 
 
 @dataclass(frozen=True)

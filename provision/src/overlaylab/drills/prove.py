@@ -22,12 +22,12 @@ from overlaylab.specs.drill import Drill, Solution, Wrong
 from overlaylab.specs.profile import Profile
 from overlaylab.store import database
 
+# How often healthy nodes have to pass.
 WINDOWS = 3
-"""How often healthy nodes have to pass."""
+# Seconds that daemons have to come back after a solution.
 SETTLES = 90.0
-"""Seconds that daemons have to come back after a solution."""
+# Seconds that a wrong fix has to do what it does.
 PAUSE = 5.0
-"""Seconds that a wrong fix has to do what it does."""
 
 
 class Unproven(UserError):

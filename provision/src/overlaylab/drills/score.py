@@ -8,8 +8,8 @@ from overlaylab.store.attempts import REPAIRED
 
 MOST = 100
 FAILED_CHECK, REFUSING_GUARD = 5, 10
+# Points, all of which are gone after so many times the minutes that a trained engineer needs.
 FOR_TIME, SLOWEST = 30, 3.0
-"""Points, all of which are gone after so many times the minutes that a trained engineer needs."""
 
 
 def score(

@@ -13,8 +13,8 @@ from overlaylab.nodes.ssh import Nodes
 
 UNITS = ("web.service", "resolver.service")
 
+# EX_UNAVAILABLE of sysexits(3).
 NOT_INSTALLED = 69
-"""EX_UNAVAILABLE of sysexits(3)."""
 
 
 def _text(name: str) -> str:

@@ -37,8 +37,8 @@ RENEW = 120.0
 # Seconds that a watcher has to begin, and to end.
 PATIENCE = 30.0
 
+# What others are told to do who want the cluster.
 FIX = "./task drill:stop ends the drill; ./task drill:status says what it is about"
-"""What others are told to do who want the cluster."""
 
 
 def purpose(drill: str) -> str:

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from overlaylab.report.axis import Axis, axis
 from overlaylab.report.checks import value
 
+# Of the drawing, of the names and of the largest values beside the strips, in pixels.
 WIDTH, LEFT, RIGHT = 960, 170, 110
-"""Of the drawing, of the names and of the largest values beside the strips, in pixels."""
+# Above the strips, of one, between two, and for the axis, in pixels.
 TOP, HEIGHT, GAP, BELOW = 22, 14, 4, 40
-"""Above the strips, of one, between two, and for the axis, in pixels."""
+# s before the ticket that are drawn: the baseline may be ten minutes old.
 BEFORE = 120.0
-"""s before the ticket that are drawn: the baseline may be ten minutes old."""
+# s between two cycles from which on nothing is drawn: anywhere, and from the baseline to what follows it.
 SILENCE, HANDOVER = 60.0, 5.0
-"""s between two cycles from which on nothing is drawn: anywhere, and from the baseline to what follows it."""
+# Of one strip at most: several cycles are drawn as one then.
 SLICES = 300
-"""Of one strip at most: several cycles are drawn as one then."""
+# Pixels between two names of events: of nearer ones the last is shown.
 APART = 55.0
-"""Pixels between two names of events: of nearer ones the last is shown."""
 MINUTE = 60.0
 
 

@@ -25,10 +25,10 @@ from overlaylab.store.attempts import StoredAttempt
 from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 
+# In place of a drill's name: every attempt.
 ALL = "all"
-"""In place of a drill's name: every attempt."""
+# Characters of a ticket or a debrief that are shown.
 LONGEST = 20_000
-"""Characters of a ticket or a debrief that are shown."""
 STATES = {attempts.RUNNING: "at hand", attempts.GIVEN_UP: "given up"}
 WORDS = {
     "baseline": "the service measured while all is well",
@@ -39,8 +39,8 @@ WORDS = {
     "check": "check",
     "solved-step": "step of the solution",
 }
+# Above the lines of the drawing: what lies within seconds of the ticket has none.
 SHORT = {"ticket": "ticket", "hint": "H", "check": "C", "solved-step": "S"}
-"""Above the lines of the drawing: what lies within seconds of the ticket has none."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from overlaylab.specs import drill_checks, overlays
 from overlaylab.specs.drill_checks import GUARDS, PROOF
 from overlaylab.specs.overlay_checks import files_below
 
+# Where drills are sought, the first folder first.
 FOLDERS = [DRILLS]
-"""Where drills are sought, the first folder first."""
 SCHEMA = DRILLS / "schema.json"
 CLIENT, SERVER = "client", "server"
 

@@ -17,14 +17,15 @@ from overlaylab.machine import features as host_features
 from overlaylab.specs import overlays
 from overlaylab.specs.overlay_checks import files_below
 
+# Those that every drill can name; its own are files in guards/.
 GUARDS = ("overlay", "policy", "firewall", "daemons", "restart")
-"""Those that every drill can name; its own are files in guards/."""
+# Written by drill:prove; no part of the drill, but of what is known about it.
 PROOF = "proof.json"
-"""Written by drill:prove; no part of the drill, but of what is known about it."""
+# In a debrief: ``{broken.goodput}``, ``{ratio.server.connect}``; the client's where no role is named.
 PLACEHOLDER = re.compile(r"\{(\w+)\.(?:(client|server)\.)?(\w+)\}")
-"""In a debrief: ``{broken.goodput}``, ``{ratio.server.connect}``; the client's where no role is named."""
 KINDS = ("healthy", "broken", "ratio")
 
+# Words of topics that a ticket may have: they give no cause away.
 _EVERYDAY = frozenset(
     re.findall(
         r"\w+",
@@ -32,7 +33,6 @@ _EVERYDAY = frozenset(
         "of on path resolution server service set size table that the time to two with",
     )
 )
-"""Words of topics that a ticket may have: they give no cause away."""
 
 
 def check(document: Document, folder: Path) -> None:

@@ -18,14 +18,14 @@ from overlaylab.store.rows import dump, insert, text, variant_id
 from overlaylab.store.store import Store
 
 RUNNING = "running"
+# How an attempt ends; its last judged event is of the same kind.
 REPAIRED, GIVEN_UP, ABANDONED = ENDS = ("repaired", "given-up", "abandoned")
-"""How an attempt ends; its last judged event is of the same kind."""
 
+# Fields of AttemptRecord that are columns of the same name.
 SAME_NAME = (
     "drill", "drill_digest", "title", "level", "minutes", "gameday", "trainee", "machine", "provider", "accelerator",
     "image", "cluster", "profile", "profile_digest", "role_digest", "lab_version",
 )  # fmt: skip
-"""Fields of AttemptRecord that are columns of the same name."""
 
 
 @dataclass(frozen=True)

@@ -21,27 +21,27 @@ import threading
 import time
 from collections.abc import Callable
 
+# EX_TEMPFAIL of sysexits(3): start me again.
 ANEW = 75
-"""EX_TEMPFAIL of sysexits(3): start me again."""
 NAME = "web.service.internal"
 NAMESPACE = "/run/netns/endpoint"
+# What ip-netns(8) has mounted over /etc/resolv.conf when this was started.
 RESOLV_CONF = "/etc/netns/endpoint/resolv.conf"
-"""What ip-netns(8) has mounted over /etc/resolv.conf when this was started."""
 
 PINGS = 4
 BETWEEN_PINGS = 0.05
 PING_PATIENCE = 1.0
 PATIENCE = 3.0
 RESOLVE_PATIENCE = 6.0
+# Seconds that what comes next waits: while all is well one thing is done at a time, and nothing is slowed by another.
 HEAD_START = 0.25
-"""Seconds that what comes next waits: while all is well one thing is done at a time, and nothing is slowed by another."""
 PORT = 80
 PAGE, FILE, FILE_BYTES = "/", "/1m", 1_000_000
 SLOW = "timed out"
 
 Values = dict[str, float | None]
+# Values of some measures, and why those failed that did.
 Found = tuple[Values, dict[str, str]]
-"""Values of some measures, and why those failed that did."""
 
 
 def why(error: OSError) -> str:
