@@ -37,13 +37,18 @@ def variants(drill: Drill, typed: str | None) -> tuple[Variant, ...]:
     return found
 
 
-def reason(drill: Drill, variant: Variant, profile: Profile, provider: str) -> str | None:
-    """Why it does not run on this machine with that provider; None where it does."""
+def reason(
+    drill: Drill, variant: Variant, profile: Profile, provider: str, *, tries: bool = False
+) -> str | None:
+    """Why it does not run on this machine with that provider; None where it does.
+
+    tries: what cannot be told without root is no reason, as it is tried before the nodes are made.
+    """
     can = registry.capabilities(provider)
     if drill.needs.own_kernel and can.shares_kernel:
         return "needs nodes with a kernel of their own"
     verdict = requirements.verdict(variant, profile, provider)
-    if not verdict.runs:
+    if not verdict.runs and not (tries and verdict.untried and not verdict.lacks):
         return verdict.reason
     if can.shares_kernel and drill.needs.features:
         found = features.look(drill.needs.features)
@@ -61,7 +66,7 @@ def choose(drill: Drill, overlay: str | None, profile: Profile, asked: str | Non
     for name in (asked,) if asked else _preferred():
         registry.check(name)
         for variant in wanted:
-            if reason(drill, variant, profile, name) is None:
+            if reason(drill, variant, profile, name, tries=asked is not None) is None:
                 return variant, name
     name = asked or registry.fallback()
     raise UserError(

@@ -73,7 +73,8 @@ _COMMANDS = {
     "xt:u32": "iptables-nft -A OUTPUT -p udp -m u32 --u32 12=0x100100",
     "xt:rpfilter": "iptables-nft -t raw -A PREROUTING -m rpfilter --invert",
     # A kernel that has sets says that there is none of the name; making one would take a tool of its own.
-    "xt:set": "said=$(iptables-nft -A OUTPUT -m set --match-set tried src 2>&1)"
+    # Without the tool, the shell's own exit code would be lost, and a machine that lacks it taken for such a kernel.
+    "xt:set": "command -v iptables-nft >/dev/null || exit 127; said=$(iptables-nft -A OUTPUT -m set --match-set tried src 2>&1)"
     """ || case $said in *"doesn't exist"*) ;; *) echo "$said" >&2; false ;; esac""",
     "fs:overlay": "mount -t tmpfs tried /tmp && cd /tmp && mkdir a b c d"
     " && mount -t overlay tried -o lowerdir=a,upperdir=b,workdir=c d",

@@ -5,6 +5,7 @@ namespace, and as one without. ``6.1-*``: lines of what depmod(8) makes of Debia
 """
 
 import json
+import shlex
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,6 +73,14 @@ def test_a_feature_that_was_not_reached_is_untried():
 def test_a_program_that_is_missing_says_nothing_about_the_kernel():
     printed = "nft:nat\t127\tsh: 1: nft: not found\n"
     assert features.parse(printed, ["nft:nat"]) == {"nft:nat": Found(UNTRIED, "sh: 1: nft: not found")}
+
+
+def test_every_trial_says_so_where_its_tool_is_missing(tmp_path):
+    """That of sets once gave the shell's own exit code, and a machine without iptables was taken for such a kernel."""
+    for feature in ("xt:set", "xt:comment", "nft:nat", "link:veth"):
+        argv = ["/bin/sh", "-c", f"(eval {shlex.quote(str(features.command(feature)))})"]
+        done = subprocess.run(argv, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+        assert done.returncode == 127, feature
 
 
 def test_the_script_prints_a_line_a_feature_whatever_the_tools_say(tmp_path, monkeypatch):
