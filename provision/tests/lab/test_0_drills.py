@@ -16,6 +16,9 @@ from overlaylab.specs.drill import Drill
 
 def proven(provider: str) -> list[tuple[Drill, Variant]]:
     """Drills that were proven on nodes of that provider and run on those of this machine."""
+    assert any(
+        proof.provider == provider for name in drills.names() for proof in proofs.read(drills.load(name))
+    )
     found: dict[str, tuple[Drill, Variant]] = {}
     for name in drills.names():
         drill = drills.load(name)

@@ -30,38 +30,57 @@ def proven() -> list[Drill]:
     return sorted(found, key=lambda drill: (drill.level, drill.minutes, drill.name))
 
 
-def among(level: int | None, course: str | None) -> list[Drill]:
-    """Those of that level and course. UserError where there is none."""
-    every = proven()
+def among(
+    level: int | None, course: str | None, profile: str | None, provider_name: str | None
+) -> list[Drill]:
+    """Those of that level and course that run here, under that tier and with that provider. UserError where there is none."""
+    every = [drill for drill in proven() if _runs(drill, profile, provider_name)]
     found = [one for one in every if level in (None, one.level) and (not course or course in one.courses)]
     if not found:
         courses = sorted({course for one in every for course in one.courses})
         raise UserError(
             "LEVEL, COURSE", "must leave a drill", seen=f"LEVEL={level or ''} COURSE={course or ''}",
-            fix=f"Levels are 1 to 3, courses {', '.join(courses) or 'none'}; ./task drill:list shows all drills",
+            fix=f"Levels are 1 to 3, courses {', '.join(courses) or 'none'}; ./task drill:list shows which run where",
         )  # fmt: skip
     return found
 
 
+def _runs(drill: Drill, profile: str | None, provider_name: str | None) -> bool:
+    try:
+        where.choose(drill, None, where.tier(drill, profile), provider_name or None)
+    except UserError:
+        return False
+    return True
+
+
 def pick(
-    name: str | None, level: int | None, course: str | None, by_chance: bool, tried: Sequence[str]
+    name: str | None,
+    level: int | None,
+    course: str | None,
+    by_chance: bool,
+    tried: Sequence[str],
+    profile: str | None,
+    provider_name: str | None,
 ) -> Drill:
     """The drill that was named; else one of those that were asked for: the first that was not tried, or any.
 
-    tried: drills that were attempted before.
+    tried: drills that were attempted before. profile, provider_name: as they were typed.
     """
     if name:
         if level or course or by_chance:
             raise UserError(
                 "DRILL", "names one: not with LEVEL, COURSE or RANDOM", seen=name, fix="Leave the others out"
             )
-        return drills.load(name)
+        drill = drills.load(name)
+        if not proofs.read(drill):
+            say(f"{name} was not proven yet: what it says of probes, hints and repairs may be wrong")
+        return drill
     if not (level or course or by_chance):
         raise UserError(
             "DRILL", "must name a drill, or LEVEL, COURSE or RANDOM=1 say which to take",
             fix="./task drill:list shows them",
         )  # fmt: skip
-    found = among(level, course)
+    found = among(level, course, profile, provider_name)
     if by_chance:
         return random.choice(found)
     return next((one for one in found if one.name not in tried), found[0])

@@ -12,7 +12,9 @@ from overlaylab.cli import drill_start
 from overlaylab.cli.commands.drill import command
 from overlaylab.core import lock
 from overlaylab.core.errors import UserError
-from overlaylab.drills import attempt
+from overlaylab.drills import attempt, proofs
+from overlaylab.providers import requirements
+from overlaylab.providers.requirements import Verdict
 from overlaylab.specs import drill as drills
 from overlaylab.store.store import Store
 
@@ -72,9 +74,29 @@ def test_the_next_of_a_level_is_one_that_was_not_tried(monkeypatch) -> None:
     first = drills.load("large-downloads-hang")
     second = replace(first, name="slow")
     monkeypatch.setattr(drill_start, "proven", lambda: [first, second])
-    assert drill_start.pick(None, 1, None, False, []) == first
-    assert drill_start.pick(None, 1, None, False, [first.name]) == second
-    assert drill_start.pick(None, None, "encapsulation-and-mtu", False, ["slow", first.name]) == first
+
+    def pick(level: int | None, course: str | None, tried: list[str]) -> drills.Drill:
+        return drill_start.pick(None, level, course, False, tried, None, "libvirt")
+
+    assert pick(1, None, []) == first
+    assert pick(1, None, [first.name]) == second
+    assert pick(None, "encapsulation-and-mtu", ["slow", first.name]) == first
+
+
+def test_what_does_not_run_here_is_not_among_those_to_be_taken(monkeypatch) -> None:
+    """A game day of such came to a drill that could not begin, again and again."""
+    runs = drills.load("large-downloads-hang")
+    on_vms = replace(runs, name="on-vms", needs=replace(runs.needs, own_kernel=True))
+    monkeypatch.setattr(drill_start, "proven", lambda: [on_vms, runs])
+    monkeypatch.setattr(requirements, "verdict", lambda *_: Verdict(True))
+    assert drill_start.among(1, None, None, "lxc") == [runs]
+    assert drill_start.among(1, None, None, "libvirt") == [on_vms, runs]
+
+
+def test_a_drill_that_was_not_proven_says_so(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(proofs, "read", lambda drill: ())
+    assert drill_start.pick("large-downloads-hang", None, None, False, [], None, None).level == 1
+    assert "large-downloads-hang was not proven yet" in capsys.readouterr().err
 
 
 def test_history_has_every_attempt(database) -> None:

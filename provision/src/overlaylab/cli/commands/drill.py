@@ -126,7 +126,7 @@ def start(
     drill_start.refuse_hosts(inventory, destructive)
     with Store.open(paths.database()) as store:
         tried = [one.record.drill for one in attempts.attempts(store)]
-    drill = drill_start.pick(name, level, course, by_chance, tried)
+    drill = drill_start.pick(name, level, course, by_chance, tried, profile, provider_name)
     hand = _begin(drill, overlay, profile, cluster, provider_name, inventory, trainee, None)
     _give(drill, hand, record)
 
@@ -337,7 +337,9 @@ def gameday_(
         raise lifecycle.one_at_a_time(hand)
     series = gameday.read(cluster)
     if count is not None:
-        chosen = gameday.choose([drill.name for drill in drill_start.among(level, course)], count)
+        chosen = gameday.choose(
+            [drill.name for drill in drill_start.among(level, course, profile, provider_name)], count
+        )
         series = gameday.Series(chosen, (), trainee or None, profile or None, provider_name or None)
         say(f"a game day of {count} drills")
     if series is None:
