@@ -7,9 +7,9 @@ import json
 import re
 import shlex
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import JSON, Variant
@@ -21,6 +21,8 @@ from overlaylab.nodes.ssh import Nodes
 from overlaylab.run import proof
 from overlaylab.specs import overlays
 from overlaylab.specs.drill import Drill
+
+Found = TypeVar("Found")
 
 OVERLAY, POLICY, FIREWALL, DAEMONS, RESTART = "overlay", "policy", "firewall", "daemons", "restart"
 
@@ -117,27 +119,11 @@ async def judge(
         if guard == OVERLAY:
             reasons = await overlay(nodes, places, variant)
         elif guard == FIREWALL:
-            now = await _firewall(nodes)
-            reasons = [
-                f"{name}: {reason}"
-                for name, was in healthy.firewall.items()
-                for reason in opened(was, now[name])
-            ]
+            reasons = _of_each(healthy.firewall, await _firewall(nodes), opened)
         elif guard == DAEMONS:
-            units = await _units(nodes)
-            reasons = [
-                f"{name}: {reason}"
-                for name, was in healthy.units.items()
-                for reason in ended(was, units[name])
-            ]
+            reasons = _of_each(healthy.units, await _units(nodes), ended)
         elif guard == POLICY:
-            policy = await _policy(nodes)
-            reasons = [
-                f"{name}: of the overlay's network policy, {line} is gone"
-                for name, was in healthy.policy.items()
-                for line in was.splitlines()
-                if line not in policy[name].splitlines()
-            ]
+            reasons = _of_each(healthy.policy, await _policy(nodes), loosened)
         if reasons:
             found.append(Refusal(guard, told(reasons)))
     for guard, text in drill.own_guards.items():
@@ -150,6 +136,21 @@ async def judge(
         if reasons:
             found.append(Refusal(guard, told(reasons)))
     return tuple(found)
+
+
+def _of_each(
+    was: Mapping[str, Found], now: Mapping[str, Found], lost: Callable[[Found, Found], Iterable[str]]
+) -> list[str]:
+    """What each node has lost. was, now: {node: what was found there}."""
+    return [f"{name}: {reason}" for name, before in was.items() for reason in lost(before, now[name])]
+
+
+def loosened(was: str, now: str) -> list[str]:
+    """Which lines of the overlay's network policy are gone."""
+    left = now.splitlines()
+    return [
+        f"of the overlay's network policy, {line} is gone" for line in was.splitlines() if line not in left
+    ]
 
 
 def told(reasons: Sequence[str]) -> str:

@@ -91,12 +91,17 @@ _SUMMARIES: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
+def summary(measure: Measure, found: Sequence[float]) -> float | None:
+    """One value of those of several cycles; None where none could measure it."""
+    return _SUMMARIES[measure.summary](found) if found else None
+
+
 def window(cycles: Sequence[Cycle]) -> Window:
     """Shares are means, times and goodput medians of the cycles that could measure them."""
     values: dict[str, float | None] = {}
     for name, measure in MEASURES.items():
         found = [value for cycle in cycles if (value := cycle.values[measure.of]) is not None]
-        values[name] = _SUMMARIES[measure.summary](found) if found else None
+        values[name] = summary(measure, found)
     reasons = {}
     for name in OF_CYCLE:
         told = Counter(reason for cycle in cycles if (reason := cycle.reasons.get(name)))

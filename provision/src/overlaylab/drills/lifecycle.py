@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
-import statistics
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from overlaylab.core import lock, progress
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.measures import MEASURES
 from overlaylab.core.model import JSON, Variant
-from overlaylab.drills import attempt, debrief, scripts, stage, state, watch
+from overlaylab.drills import attempt, debrief, judge, scripts, stage, state, watch
 from overlaylab.drills.attempt import AtHand
 from overlaylab.drills.judge import Finding
 from overlaylab.drills.score import score
@@ -324,7 +323,7 @@ async def leave_hosts(hand: AtHand, say: Say) -> None:
 
 
 def felt(store: Store, hand: AtHand) -> list[tuple[str, str, float | None, float | None]]:
-    """(measure, role, healthy, lately) of each probe; lately: the median of the last cycles that were stored."""
+    """(measure, role, healthy, lately) of each probe; lately: of the last cycles that were stored."""
     found = []
     for probe in drills.load(hand.drill).probes:
         measure = MEASURES[probe.measure]
@@ -335,5 +334,5 @@ def felt(store: Store, hand: AtHand) -> list[tuple[str, str, float | None, float
         ).fetchall()
         values = [row["value"] for row in rows if row["value"] is not None]
         healthy = hand.baseline[probe.role].values[probe.measure]
-        found.append((probe.measure, probe.role, healthy, statistics.median(values) if values else None))
+        found.append((probe.measure, probe.role, healthy, judge.summary(measure, values)))
     return found

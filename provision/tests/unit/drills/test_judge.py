@@ -183,3 +183,10 @@ def test_every_measure_is_answered_by_a_share_and_of_a_cycle() -> None:
     for measure in MEASURES.values():
         assert MEASURES[measure.answered_by].unit == "ratio"
         assert measure.of in OF_CYCLE
+
+
+@pytest.mark.parametrize(("measure", "value"), [("fetched", 2 / 3), ("connect", 0.2), ("connect_worst", 0.9)])
+def test_a_share_is_a_mean_a_time_a_median_and_the_worst_the_longest(measure, value) -> None:
+    found = {"fetched": [1.0, 0.0, 1.0]}.get(measure, [0.9, 0.1, 0.2])
+    assert judge.summary(MEASURES[measure], found) == pytest.approx(value)
+    assert judge.summary(MEASURES[measure], []) is None

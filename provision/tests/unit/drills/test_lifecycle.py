@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from lab_drills import BROKEN, FLANNEL, HEALTHY, Hand
+from lab_drills import BROKEN, FLANNEL, Hand
 from lab_fakes import failed
 
 from overlaylab.core.errors import NodeError
@@ -195,7 +195,3 @@ async def test_what_is_felt_lately(hand) -> None:
     }
     assert felt["fetched", "client"] == (1.0, 0.0)
     assert felt["goodput", "client"] == (8e8, 0.0)
-
-
-def test_both_answers_are_the_probers_own() -> None:
-    assert HEALTHY != BROKEN
