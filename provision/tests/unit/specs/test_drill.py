@@ -181,3 +181,16 @@ def test_the_page_shows_the_example_as_it_is() -> None:
     assert len(pieces) > 1
     for piece in pieces:
         assert piece in text
+
+
+def test_the_paths_of_the_trainings_page_are_the_drills_own() -> None:
+    text = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    paths = re.findall(r"\*\* \(`([a-z-]+)`\):.*?\n\n\| drill.*?\n\|---\|---\|\n((?:\|.*\n)+)", text)
+    on_page = {
+        course: re.findall(r"^\| `([a-z-]+)` \| (\d) \|$", rows, re.MULTILINE) for course, rows in paths
+    }
+    assert on_page.keys() == {course for name in drill.names() for course in drill.load(name).courses}
+    for course, rows in on_page.items():
+        known = [found for name in drill.names() if course in (found := drill.load(name)).courses]
+        assert sorted(rows) == sorted((found.name, str(found.level)) for found in known)
+        assert len(rows) == 5
