@@ -1,7 +1,9 @@
 #!/bin/sh
+set -eu
 case $ROLE in
     server)
-        nft -f - <<END
+        mkdir -p /etc/nftables.d
+        cat >/etc/nftables.d/racks.nft <<END
 table inet hardening {
     chain input {
         type filter hook input priority filter; policy accept;
@@ -12,6 +14,7 @@ table inet hardening {
     }
 }
 END
+        nft -f /etc/nftables.d/racks.nft
         ;;
     client)
         gateway=$(ip -4 route get "$PEER_ENDPOINT")

@@ -1,6 +1,8 @@
 #!/bin/sh
+set -eu
 [ "$ROLE" = server ] || exit 0
-nft -f - <<END
+mkdir -p /etc/nftables.d
+cat >/etc/nftables.d/teams.nft <<END
 table inet filter {
     chain input {
         type filter hook input priority filter; policy accept;
@@ -11,3 +13,4 @@ table inet filter {
     }
 }
 END
+nft -f /etc/nftables.d/teams.nft
