@@ -87,6 +87,28 @@ def test_a_profile_that_is_applied_by_hand_is_in_force(lab, cluster: str, target
             else:
                 pytest.fail(f"{node} was not back, with its profile, within {UP_AGAIN} s")
 
+    def rate_holds() -> None:
+        on("node2", "iperf3", "--server", "--daemon")
+        received = (iperf3()["sum_received"]["bits_per_second"] for _ in range(3))
+        assert any(rate == pytest.approx(GOODPUT, rel=0.03) for rate in received)
+        lost = (iperf3("--udp", "--bitrate", "50M")["sum"]["lost_percent"] for _ in range(3))
+        assert any(percent < 1 for percent in lost)
+
+    def it_outlives_a_reboot(held_back: float) -> None:
+        proof = re.search(
+            r"^profile in force: azure-a1, since .*; of its checks .*$", lab.run("lab:status"), re.M
+        )[0]
+        reboot("node1", "node2")
+        assert added() == held_back
+        assert rtt("0.002", "500") > 0.99 * held_back
+        assert proof in lab.run("lab:status").splitlines()
+        assert "is in force as it was proven " in lab.run("profile:apply")
+        lab.run("profile:apply", "FAST=1")
+        assert added() == 0
+        assert "azure-a1 without its latency (FAST=1), not proven" in lab.run("lab:status")
+        lab.run("profile:clear")
+        assert "profile in force: none" in lab.run("lab:status")
+
     address = re.search(r"([0-9.]+)/", on("node2", "ip", "-br", "-4", "address", "show", "eth1"))[1]
     # With all of the profile but the delay, then with it: what lacked to the tier's RTT has to be there. What the
     # emulated CPUs take of their own follows the machine's other work, so one try of three has to be near.
@@ -110,25 +132,10 @@ def test_a_profile_that_is_applied_by_hand_is_in_force(lab, cluster: str, target
     assert (held_back > 0) == delayed
     assert held_back < target
     assert min(rtt("0.002", "500"), rtt("0.05", "100")) > 0.99 * held_back
-    on("node2", "iperf3", "--server", "--daemon")
-    received = (iperf3()["sum_received"]["bits_per_second"] for _ in range(3))
-    assert any(rate == pytest.approx(GOODPUT, rel=0.03) for rate in received)
-    lost = (iperf3("--udp", "--bitrate", "50M")["sum"]["lost_percent"] for _ in range(3))
-    assert any(percent < 1 for percent in lost)
-
-    proof = re.search(
-        r"^profile in force: azure-a1, since .*; of its checks .*$", lab.run("lab:status"), re.M
-    )[0]
-    reboot("node1", "node2")
-    assert added() == held_back
-    assert rtt("0.002", "500") > 0.99 * held_back
-    assert proof in lab.run("lab:status").splitlines()
-    assert "is in force as it was proven " in lab.run("profile:apply")
-    lab.run("profile:apply", "FAST=1")
-    assert added() == 0
-    assert "azure-a1 without its latency (FAST=1), not proven" in lab.run("lab:status")
-    lab.run("profile:clear")
-    assert "profile in force: none" in lab.run("lab:status")
+    if cluster == "pair":
+        # Of zones, none of this knows.
+        rate_holds()
+        it_outlives_a_reboot(held_back)
     lab.run("lab:up" if cluster == "pair" else "lab:down")
     if untold:
         pytest.skip(f"all but the RTT holds: {untold}")
