@@ -1,5 +1,8 @@
 """What is asked of libvirt, and in which order: all nodes at one moment."""
 
+from ipaddress import IPv4Network
+from xml.etree import ElementTree
+
 import pytest
 from lab_libvirt import NODES, Hypervisor
 
@@ -48,6 +51,25 @@ async def test_networks_are_started_where_they_are_not_active(hypervisor) -> Non
     hypervisor.networks["overlaylab-pair"] = False
     await virsh.start_networks(["overlaylab-management", "overlaylab-pair"])
     assert hypervisor.log == ["net-start overlaylab-pair"]
+
+
+@pytest.mark.parametrize(("dhcp", "options"), [(True, ["no-ping"]), (False, [])])
+async def test_addresses_are_offered_at_once(monkeypatch, dhcp, options) -> None:
+    """Nodes waited six seconds of their boot for dnsmasq to ping an address before it gave it to them."""
+    defined = []
+
+    async def asked(verb: str, *arguments: str, **_: bool) -> str:
+        if verb == "net-define":
+            defined.append(ElementTree.parse(arguments[0]).getroot())
+        return ""
+
+    monkeypatch.setattr(virsh, "virsh", asked)
+    await virsh.make_network("lab", IPv4Network("192.0.2.0/24"), dhcp=dhcp)
+    (network,) = defined
+    found = network.iterfind("{http://libvirt.org/schemas/network/dnsmasq/1.0}options/")
+    assert [option.get("value") for option in found] == options
+    ranges = [(r.get("start"), r.get("end")) for r in network.iterfind("ip/dhcp/range")]
+    assert ranges == ([("192.0.2.2", "192.0.2.254")] if dhcp else [])
 
 
 async def test_volumes_are_deleted_by_the_beginning_of_their_name(hypervisor) -> None:
