@@ -58,7 +58,9 @@ class AtHand:
     healthy: Healthy
     # The places in the drill's list of the hints that were given.
     hints: tuple[int, ...] = ()
-    # Guards that have refused a repair.
+    # Guards that refuse because of the fault itself: no repair has done that damage.
+    by_fault: tuple[str, ...] = ()
+    # Other guards that have refused a repair.
     refused: tuple[str, ...] = ()
     # The process that writes what is felt; None before it was started.
     watcher: int | None = None
@@ -187,5 +189,5 @@ def _from_json(data: dict[str, Any]) -> AtHand:
     for name in ("baseline", "broken"):
         told[name] = {role: Window.from_json(window) for role, window in data[name].items()}
     told["healthy"] = Healthy(**data["healthy"])
-    told |= {name: tuple(data[name]) for name in ("hints", "refused")}
+    told |= {name: tuple(data[name]) for name in ("hints", "by_fault", "refused")}
     return AtHand(**told)

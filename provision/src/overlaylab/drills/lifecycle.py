@@ -15,7 +15,7 @@ from overlaylab.core import lock, progress
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.measures import MEASURES
 from overlaylab.core.model import JSON, Variant
-from overlaylab.drills import attempt, debrief, judge, scripts, stage, state, watch
+from overlaylab.drills import attempt, debrief, guards, judge, scripts, stage, state, watch
 from overlaylab.drills.attempt import AtHand
 from overlaylab.drills.judge import Finding
 from overlaylab.drills.score import score
@@ -61,6 +61,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         await on_it.run(drill.inject, "the injection")
         with progress.step(f"drill-shows-{drill.name}", "waiting until it can be felt", float(stage.FEW)):
             felt = await on_it.show()
+            by_fault = await guards.judge(on_it.nodes, on_it.places, drill, asked.variant, on_it.healthy)
     except (UserError, NodeError, asyncio.CancelledError, OSError):
         say("no drill is begun; putting the nodes back")
         with contextlib.suppress(UserError, NodeError):
@@ -87,6 +88,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         baseline=on_it.baseline,
         broken=on_it.windows(felt),
         healthy=on_it.healthy,
+        by_fault=tuple(one.guard for one in by_fault),
     )
     attempt.add_cycles(store, hand, attempt.HEALTHY, healthy)
     attempt.add_cycles(store, hand, attempt.BROKEN, felt)
@@ -211,7 +213,8 @@ async def check(hand: AtHand, store: Store, cause: str | None, say: Say) -> Verd
     detail: dict[str, Any] = checked.as_json() | ({"cause": cause} if cause else {})
     attempts.add_event(store, hand.attempt_id, "check", taken, detail)
     if not checked.passes:
-        refused = (*hand.refused, *(one.guard for one in checked.refusals))
+        damage = (one.guard for one in checked.refusals if one.guard not in hand.by_fault)
+        refused = (*hand.refused, *damage)
         attempt.write(dataclasses.replace(hand, refused=tuple(dict.fromkeys(refused))))
         return Verdict(checked, taken)
     drill = on_it.drill

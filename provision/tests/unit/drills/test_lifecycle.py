@@ -134,6 +134,21 @@ async def test_hints_failed_checks_and_guards_cost_points(hand, monkeypatch) -> 
     assert found.score == 100 - hand.drill.hints[0].cost - 2 * 5 - 10
 
 
+async def test_what_the_fault_itself_broke_is_no_damage_of_a_repair(hand, monkeypatch) -> None:
+    """A lease that was lost takes rules of the firewall along: each failed check had cost ten points for them."""
+    attempt.write(replace(hand.now, by_fault=("firewall",)))
+
+    async def refuse(*_: object) -> tuple[Refusal, ...]:
+        return (Refusal("firewall", "node2: a rule is gone"), Refusal("daemons", "node1: web does not run"))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(guards, "judge", refuse)
+        found = await lifecycle.check(hand.now, hand.store, None, print)
+    assert [one.guard for one in found.checked.refusals] == ["firewall", "daemons"]
+    assert hand.now.refused == ("daemons",)
+    assert (await lifecycle.check(hand.now, hand.store, None, print)).score == 100 - 5 - 10
+
+
 async def test_a_node_that_does_not_answer_keeps_the_clock(hand) -> None:
     hand.nodes["node1"].printed, hand.nodes["node1"].after = (), NodeError("node1: no SSH")
     with pytest.raises(NodeError, match="no SSH"):
