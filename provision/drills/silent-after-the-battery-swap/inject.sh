@@ -2,8 +2,14 @@
 # The clock goes back, and the session is lost as with a boot: the peer's handshakes are now older than the last one.
 set -eu
 [ "$ROLE" = client ] || exit 0
-date -s '20 minutes ago' >/dev/null
 # shellcheck disable=SC2046  # key and networks
 set -- $(ip netns exec endpoint wg show wg0 allowed-ips | grep -F "	$PEER_ENDPOINT/32")
-ip netns exec endpoint wg set wg0 peer "$1" remove
-ip netns exec endpoint wg set wg0 peer "$1" endpoint "$PEER_ADDRESS:51820" allowed-ips "$PEER_ENDPOINT/32"
+forget() {
+    ip netns exec endpoint wg set wg0 peer "$1" remove
+    ip netns exec endpoint wg set wg0 peer "$1" endpoint "$PEER_ADDRESS:51820" allowed-ips "$PEER_ENDPOINT/32"
+}
+# The peer has to have seen a handshake of this node's: until now, its own may have been the only one.
+forget "$1"
+ip netns exec endpoint ping -n -q -c 1 -w 15 "$PEER_ENDPOINT" >/dev/null
+date -s '20 minutes ago' >/dev/null
+forget "$1"
