@@ -1,3 +1,4 @@
 #!/bin/sh
 set -eu
-systemctl restart overlaylab-flannel.service
+# Where etcd cannot be reached, it does not come back.
+timeout 20 systemctl restart overlaylab-flannel.service || :
