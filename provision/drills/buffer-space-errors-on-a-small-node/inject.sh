@@ -22,7 +22,7 @@ while True:
             probe.sendto(b"inventory", (f"{network}.{host}", 161))
         except OSError:
             pass
-        time.sleep(0.001)
+        time.sleep(0.004)
 END
 chmod 755 /usr/local/sbin/inventory-agent
 cat >/run/systemd/system/inventory-agent.service <<END

@@ -46,8 +46,11 @@ def test_tasks_that_once_needed_the_network_do_not_any_more(words) -> None:
 
 @cut_off
 def test_the_viewer_needs_no_network_any_more() -> None:
+    """By itself, on a machine that had never prepared the viewer, it failed."""
+    prepare = [str(paths.PROVISION / "bin" / "lab"), "viewer", "prepare"]
+    subprocess.run(prepare, stdin=subprocess.DEVNULL, timeout=600, check=True)
     done = subprocess.run(
-        [*CUT_OFF, str(paths.PROVISION / "bin" / "lab"), "viewer", "prepare"],
+        [*CUT_OFF, *prepare],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,

@@ -129,7 +129,7 @@ def _boot(kernel: Path | None) -> Verdict:
 
 
 def _sector_limit() -> float:
-    """Seconds that KVM has for the boot sector, by what emulation takes for it now: where nothing works, it is not waited for."""
+    """Seconds that KVM has for the boot sector: a few times what emulation takes for it now."""
     began = time.monotonic()
     if boot_sector_error("tcg", _SECTOR_SECONDS):
         return _SECTOR_SECONDS

@@ -4,15 +4,18 @@ import asyncio
 import json
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
-from lab_drills import BROKEN, FLANNEL, Hand
+from lab_drills import BROKEN, FLANNEL, HEALTHY, Hand
 from lab_fakes import failed
 
 from overlaylab.core.errors import NodeError
-from overlaylab.drills import attempt, guards, lifecycle, scripts, stage, state
+from overlaylab.drills import attempt, guards, lifecycle, scripts, stage, state, watch
 from overlaylab.drills.attempt import AtHand
 from overlaylab.drills.guards import Refusal
+from overlaylab.drills.judge import Cycle
+from overlaylab.drills.probing import Seen
 from overlaylab.specs.profile import load_profile
 from overlaylab.store import attempts
 
@@ -40,6 +43,11 @@ def details(hand: Hand, kind: str) -> list[dict]:
 
 
 class Renewed:
+    """A provider, as far as a beginning asks for it."""
+
+    name, accelerator, image, cluster = "lxc", "shared-kernel", "1a5d", "pair"
+    capabilities = SimpleNamespace(on_this_machine=True)
+
     async def renew(self) -> None:
         """As a provider's."""
 
@@ -67,6 +75,30 @@ async def test_whatever_ends_the_beginning_puts_the_nodes_back(hand, monkeypatch
         await beginning
     assert (put_back, said) == ([provider], ["no drill is begun; putting the nodes back"])
     assert len(attempts.attempts(hand.store)) == 1  # the fixture's
+
+
+async def test_the_beginning_notes_which_guards_the_fault_alone_makes_refuse(hand, monkeypatch) -> None:
+    hand.nodes.print(*[BROKEN] * 50)
+    hand.nodes.answers[hand.drill.inject] = ""
+    on_it = hand.now.stage(hand.nodes)
+
+    async def enter(*_: object) -> stage.Stage:
+        return on_it
+
+    async def take_baseline(self: stage.Stage) -> tuple[stage.Stage, tuple[Seen, ...]]:
+        return self, (Seen("client", time.monotonic(), Cycle.parse(HEALTHY)),)
+
+    async def refuse(*_: object) -> tuple[Refusal, ...]:
+        return (Refusal("firewall", "node2: a rule is gone"),)
+
+    monkeypatch.setattr(stage, "enter", enter)
+    monkeypatch.setattr(stage.Stage, "take_baseline", take_baseline)
+    monkeypatch.setattr(guards, "judge", refuse)
+    monkeypatch.setattr(watch, "start", lambda begun, locked: 4711)
+    asked = lifecycle.Asked(hand.drill, FLANNEL, load_profile("none"), hand.folder / "inventory.yml")
+    begun = await lifecycle.begin(asked, Renewed(), hand.store, 0, print)
+    assert (begun.by_fault, begun.refused) == (("firewall",), ())
+    assert hand.now.by_fault == ("firewall",)
 
 
 # -- hints ------------------------------------------------------------------------------------------
