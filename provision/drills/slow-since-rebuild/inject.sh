@@ -1,3 +1,3 @@
 #!/bin/sh
 [ "$ROLE" = server ] || exit 0
-ip -n endpoint link set dev ethfl mtu 1410
+ip -n endpoint link set dev ethfl mtu 576
