@@ -20,6 +20,7 @@ class Hypervisor:
     log: list[str] = field(default_factory=list)
     fail: str | None = None
     pool: str = ""
+    leases: dict[str, str] = field(default_factory=dict)
 
     def define(self, *names: str, state: str = "running") -> None:
         for name in names:
@@ -51,6 +52,14 @@ class Hypervisor:
 
     def domblklist(self, line: str, name: str) -> str:
         return f" vda   {self.pool or vagrant.pool_path()}/{name}.img\n\n"
+
+    def domifaddr(self, line: str, name: str) -> str:
+        address = self.leases.get(name)
+        return f" vnet0      52:54:00:85:0d:e5    ipv4         {address}/24\n\n" if address else "\n"
+
+    def pool_refresh(self, line: str, name: str) -> str:
+        self.log.append(line)
+        return ""
 
     def suspend(self, line: str, name: str) -> str:
         self._known(line, name, self.domains)

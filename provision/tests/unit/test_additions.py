@@ -220,7 +220,7 @@ def test_a_tool_and_a_suite_are_found_by_their_files() -> None:
 @pytest.mark.usefixtures("added", "scissors", "machine")
 def test_all_of_them_together_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     ready_for = []
-    monkeypatch.setattr(registry.ready, "ensure", ready_for.append)
+    monkeypatch.setattr(registry.ready, "ensure", lambda needs, meanwhile: ready_for.append(needs))
     monkeypatch.setattr(measure, "on_nodes", lambda provider, profile: Shaper(profile))
     result = lab(
         "measure", "gauze", SUITE="spinning", PROVIDER="paper", PROFILE="azure-a1", SEED="1", BLOCKS="2"

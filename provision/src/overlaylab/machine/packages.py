@@ -10,9 +10,10 @@ from pathlib import Path
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say
 from overlaylab.machine import apt as host_apt
-from overlaylab.machine import bundle_apt, releases
+from overlaylab.machine import bundle_apt, bundle_source, releases
 from overlaylab.machine.root import prefix, run_as_root
 
+IMAGES = "images"
 REACHING = "reaching the nodes"
 BUILDING = "building overlay daemons"
 # What each package is for: said to the operator before sudo is used.
@@ -31,7 +32,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tini",
     ),
     "clusters": ("vagrant", "vagrant-libvirt"),
-    "images": (
+    IMAGES: (
         "packer",
         "mmdebstrap",
         # mmdebstrap checks Debian's signatures with these; Ubuntu has neither by itself.
@@ -49,6 +50,9 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "testing what nodes are told": ("ethtool", "iputils-ping", "jq", "tcpdump"),
     BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
+
+# What makes the image and the daemons, which a bundle has ready.
+MAKING = (IMAGES, BUILDING)
 
 CONTAINERS = "system containers"
 VIEWER = "the viewer"
@@ -82,6 +86,7 @@ OPTIONAL: dict[str, tuple[str, ...]] = {
 }
 
 _GROUPS = {**PACKAGES, **OPTIONAL}
+ALL = tuple(_GROUPS)
 
 # What has to be in the path for a group on a system without apt, where packages have other names; libraries are
 # no programs, and say themselves that they are missing.
@@ -97,7 +102,7 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
         "tini",
     ),
     "clusters": ("vagrant",),
-    "images": (
+    IMAGES: (
         "packer",
         "mmdebstrap",
         "newuidmap",
@@ -154,11 +159,12 @@ def parse_installed(listing: str) -> set[str]:
 def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
     """Packages that are not installed, in the order of PACKAGES; no network, about 20 ms.
 
-    groups: what is needed besides all of PACKAGES; `alone`: instead of it.
+    groups: what is needed besides PACKAGES, less what a bundle beside makes needless; `alone`: instead of them.
     Raises UserError on a system without apt that lacks a program; such a system is the operator's to equip.
     """
+    of_nodes = [use for use in PACKAGES if use not in MAKING or not bundle_source.present()]
+    kinds = [*(() if alone else of_nodes), *groups]
     if not uses_apt():
-        kinds = [*(() if alone else PACKAGES), *groups]
         programs = [name for group in kinds for name in PROGRAMS.get(group, ())]
         absent = [name for name in programs if find_program(name) is None]
         if absent:
@@ -171,7 +177,7 @@ def missing(groups: Collection[str] = (), *, alone: bool = False) -> list[str]:
                 + " with your package manager",
             )
         return []
-    wanted = names(groups, alone=alone)
+    wanted = names(kinds, alone=True)
     libraries = [renamed(name) for name in wanted if name.startswith("lib")]
     # One query with all names; it exits with 1 when one is unknown, and still lists the others.
     listing = subprocess.run(

@@ -6,9 +6,11 @@ touches the network.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,10 +50,13 @@ class Needs:
 MACHINES = Needs(libvirt=True)
 
 
-def ensure(needs: Needs = MACHINES, groups: Collection[str] = ()) -> None:
+def ensure(
+    needs: Needs = MACHINES, groups: Collection[str] = (), meanwhile: Callable[[], None] | None = None
+) -> None:
     """Make this machine able to run the lab: packages, groups, cache folder, libvirt's service.
 
-    groups: of ``packages.OPTIONAL``, for what the command does besides: all come in one installation.
+    groups: of `packages`, for what the command does besides: all come in one installation. meanwhile: called beside
+    that, of whose errors nothing is said: whoever needs what it brings sees to it.
 
     Call it before anything else in a command: where a group was joined since the login, it starts the command
     again inside that group (and does not return). Raises UserError for what it cannot put right.
@@ -62,7 +67,8 @@ def ensure(needs: Needs = MACHINES, groups: Collection[str] = ()) -> None:
         return
     access.prepare_cache()
     if packages.missing(wanted) or access.kvm_is_untouched() or access.missing_memberships():
-        ensure_packages(wanted)
+        with _beside(meanwhile):
+            ensure_packages(wanted)
         with access.setup_lock():
             if access.kvm_is_untouched():
                 access.open_kvm()
@@ -71,6 +77,26 @@ def ensure(needs: Needs = MACHINES, groups: Collection[str] = ()) -> None:
     if needs.libvirt and services.libvirt_error():
         with access.setup_lock():
             services.ensure_running()
+
+
+@contextlib.contextmanager
+def _beside(work: Callable[[], None] | None) -> Iterator[None]:
+    """Let `work` go on beside the block, and wait for it where that came to its end."""
+
+    def quietly() -> None:
+        with contextlib.suppress(UserError, OSError):
+            assert work is not None
+            work()
+
+    if work is None:
+        yield
+        return
+    # It ends with this program: nobody waits for it after Ctrl-C.
+    thread = threading.Thread(target=quietly, name="meanwhile", daemon=True)
+    thread.start()
+    yield
+    # The next step may be to start this program again.
+    thread.join()
 
 
 def ensure_packages(groups: Collection[str], *, alone: bool = False) -> None:

@@ -29,6 +29,8 @@ class Kind:
     remove_forgotten: Callable[[str], Awaitable[None]] | None = None
     # Removes what all clusters share, once there are no nodes.
     remove_shared: Callable[[], Awaitable[None]] | None = None
+    # Brings what needs no package, beside their installation.
+    bring: Callable[[], None] | None = None
 
 
 def _kinds() -> dict[str, Kind]:
@@ -73,7 +75,7 @@ def of_inventory() -> str:
 
 def make_ready(name: str) -> None:
     """Make this machine ready for the provider's nodes, as `ready.ensure` does."""
-    ready.ensure(capabilities(name).needs)
+    ready.ensure(capabilities(name).needs, meanwhile=_kinds()[name].bring)
 
 
 def make(name: str, cluster: str, say: Say, **how: Unpack[How]) -> Provider:

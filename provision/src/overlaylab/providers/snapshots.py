@@ -22,11 +22,11 @@ from overlaylab.image import node_image
 from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ssh
-from overlaylab.providers import Entered, How, Say
+from overlaylab.providers import Entered, How, Say, naming
 from overlaylab.providers.made_nodes import MadeNodes
 from overlaylab.specs import overlays
 from overlaylab.specs.cluster import ClusterSpec
-from overlaylab.specs.inventory import Inventory, write_inventory
+from overlaylab.specs.inventory import Inventory, InventoryNode, write_inventory
 
 BOOT_ID = "cat /proc/sys/kernel/random/boot_id"
 BOOT_SECONDS = 240
@@ -209,16 +209,21 @@ class SnapshotVMs(MadeNodes, ABC):
             f"vagrant-up-{self.name}-{self.accelerator}", f"bringing up {names} with Vagrant", estimate
         ):
             await self.vagrant("up", "--no-destroy-on-error")
-        found = await self.vagrant.nodes(
-            {node.name: (str(node.underlay_address), node.zone) for node in self.spec.nodes}
-        )
         # Before the clean snapshot, which all others come from: the host keys are on the disks that it saves.
-        pinned = await ssh.pin(found)
+        pinned = await ssh.pin(await self.found())
         write_inventory(self.folder / "inventory.yml", Inventory(self.cluster, self.name, pinned))
         self._nodes = None
+        await asyncio.gather(*(self.nodes[node.name].sh(naming.script(node)) for node in self.spec.nodes))
+        self.nodes.drop()
         await self.take(self.clean_snapshot())
         (self.folder / "state.json").write_text(json.dumps({"key": self.key, "image": self.image}))
         await self._connect()
+
+    async def found(self) -> tuple[InventoryNode, ...]:
+        """The nodes that Vagrant has just brought up, without their host keys."""
+        return await self.vagrant.nodes(
+            {node.name: (str(node.underlay_address), node.zone) for node in self.spec.nodes}
+        )
 
     async def revert(self, snapshot: str) -> float:
         """Revert all nodes; seconds until SSH answers on all of them with the clock set."""

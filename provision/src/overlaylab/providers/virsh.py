@@ -70,6 +70,15 @@ async def cpu_seconds(domains: Iterable[str]) -> dict[str, float]:
     return found
 
 
+async def address(domain: str) -> str:
+    """The IPv4 address that libvirt's DHCP server has leased to the domain. VirshError where there is none."""
+    for line in (await virsh("domifaddr", domain)).splitlines():
+        # virsh(1): interface, MAC address, protocol, address/prefix.
+        if (words := line.split())[2:3] == ["ipv4"]:
+            return words[3].partition("/")[0]
+    raise VirshError(f"virsh domifaddr {domain}: no address was leased to it")
+
+
 async def snapshots(domain: str) -> set[str]:
     """Names of the domain's snapshots."""
     return set((await virsh("snapshot-list", domain, "--name", check=False)).split())

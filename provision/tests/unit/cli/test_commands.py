@@ -262,7 +262,11 @@ def test_variants_have_names_for_people() -> None:
 
 @pytest.mark.parametrize(
     ("options", "groups"),
-    [([], ()), (["--containers"], (packages.CONTAINERS,)), (["--tests"], tuple(packages.OPTIONAL))],
+    [
+        ([], ()),
+        (["--containers"], (packages.CONTAINERS, *packages.MAKING)),
+        (["--tests"], (*packages.OPTIONAL, *packages.MAKING)),
+    ],
 )
 def test_setting_up_takes_what_is_asked_for_in_one_installation(monkeypatch, options, groups) -> None:
     asked = []
@@ -332,7 +336,7 @@ def test_a_cluster_is_destroyed_alone(removed, own_cache) -> None:
 
 
 def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
-    monkeypatch.setattr(ready, "ensure", lambda provider: None)
+    monkeypatch.setattr(ready, "ensure", lambda needs, meanwhile: None)
     result = lab("cluster", "down")
     assert (result.exit_code, removed) == (0, ["pair off", "pair off"])
     assert "nodes are off (libvirt, lxc)" in result.output

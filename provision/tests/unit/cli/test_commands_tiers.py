@@ -45,7 +45,7 @@ def nodes(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     made = Nodes()
     monkeypatch.setattr(measure, "provider_for", made)
     monkeypatch.setattr(measure, "on_nodes", lambda provider, profile: Shaper(profile))
-    monkeypatch.setattr(measure.ready, "ensure", lambda provider: None)
+    monkeypatch.setattr(measure.ready, "ensure", lambda needs, meanwhile: None)
     return made
 
 

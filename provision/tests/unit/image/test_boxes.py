@@ -2,6 +2,7 @@
 
 import errno
 import gzip
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_a_box_without_a_disk_is_refused(tmp_path, how) -> None:
         box.write_bytes(whole[: len(whole) // 2])
     else:
         box.write_bytes(b"<html>not a box</html>")
-    with pytest.raises(UserError, match=r"a\.box: must be the libvirt box that image:build wrote \(found: "):
+    with pytest.raises(UserError, match=r"a\.box: must be the box that image:build wrote \(found: "):
         boxes.extract_disk(box, tmp_path)
     assert not (tmp_path / "box.img").exists(), "half a disk was left"
 
@@ -89,3 +90,38 @@ def test_a_box_is_there_whole_or_not_at_all(tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
         boxes.write_box({"metadata.json": b"{}", "box.disk": tmp_path / "absent"}, tmp_path / "a.box")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_box_is_unpacked_whole_and_once(tmp_path) -> None:
+    box = libvirt_box(tmp_path / "a.box", Vagrantfile=b"#", box_img=b"disk", metadata_json=b"{}")
+    target = tmp_path / "boxes" / "name" / "0" / "libvirt"
+    boxes.unpack(box, target)
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == {
+        "Vagrantfile": b"#",
+        "box.img": b"disk",
+        "metadata.json": b"{}",
+    }
+    assert [path.name for path in target.parent.iterdir()] == ["libvirt"]
+    box.unlink()
+    boxes.unpack(box, target)
+
+
+@pytest.mark.parametrize("content", [b"<html>not a box</html>", None])
+def test_a_damaged_box_leaves_nothing(tmp_path, content) -> None:
+    box = tmp_path / "a.box"
+    if content is None:
+        libvirt_box(box, box_img=b"disk")
+    else:
+        box.write_bytes(content)
+    with pytest.raises(UserError, match=r"a\.box: must be the box that image:build wrote \(found: "):
+        boxes.unpack(box, tmp_path / "0" / "libvirt")
+    assert list((tmp_path / "0").iterdir()) == []
+
+
+def test_a_disk_that_fills_is_not_the_boxs_fault(tmp_path, monkeypatch) -> None:
+    def full(argv, **_):
+        return subprocess.CompletedProcess(argv, 2, "", "tar: box.img: Cannot write: No space left on device")
+
+    monkeypatch.setattr(boxes.subprocess, "run", full)
+    with pytest.raises(UserError, match="Free some disk"):
+        boxes.unpack(tmp_path / "a.box", tmp_path / "0" / "libvirt")

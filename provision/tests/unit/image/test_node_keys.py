@@ -114,7 +114,12 @@ def test_every_provider_is_handed_the_public_key_and_no_other(tmp_path) -> None:
     key = tmp_path / "id_ed25519"
     key.write_text("PRIVATE")
     key.with_suffix(".pub").write_text(f"{KEY} somebody@somewhere\n")
-    container = {"container": "overlaylab-pair-node1", "address": "192.168.79.11", "settings": []}
+    container = {
+        "container": "overlaylab-pair-node1",
+        "address": "192.168.79.11",
+        "settings": [],
+        "naming": "true",
+    }
     environment = {
         "PATH": "/usr/bin:/bin",
         "CLUSTER": "pair",

@@ -10,7 +10,7 @@ import pytest
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.image import vagrant
+from overlaylab.image import boxes, vagrant
 from overlaylab.image.vagrant import Vagrant
 from overlaylab.specs.inventory import InventoryNode
 
@@ -147,14 +147,25 @@ async def test_interrupting_while_it_is_being_started_lets_it_clean_up_too(
 
 
 async def test_a_box_is_added_once(fake, own_cache, tmp_path) -> None:
-    lab = fake(f'echo "$*" >>{tmp_path}/calls')
-    assert await lab.add_box(Path("/images/overlaylab.box"))
-    box = own_cache / "vagrant.d" / "boxes" / "overlaylab-VAGRANTSLASH-debian-0123"
-    (box / "0" / "libvirt").mkdir(parents=True)
-    assert not await lab.add_box(Path("/images/overlaylab.box"))
-    assert (tmp_path / "calls").read_text().splitlines() == [
-        "box add --name overlaylab/debian-0123 --provider libvirt /images/overlaylab.box"
-    ]
+    lab = fake("exit 1")
+    boxes.write_box({"metadata.json": b"{}", "box.img": b"disk"}, tmp_path / "overlaylab.box")
+    assert await lab.add_box(tmp_path / "overlaylab.box")
+    added = own_cache / "vagrant.d" / "boxes" / "overlaylab-VAGRANTSLASH-debian-0123" / "0" / "libvirt"
+    assert added == vagrant.box_folder("overlaylab/debian-0123", "libvirt")
+    assert (added / "box.img").read_bytes() == b"disk"
+    assert not await lab.add_box(tmp_path / "overlaylab.box")
+
+
+def test_a_boxs_volume_is_called_as_vagrant_libvirt_calls_it(own_cache) -> None:
+    """As its 0.11.2 named the one that it had made."""
+    added = vagrant.box_folder("overlaylab/debian-1a5d704b5f28", "libvirt")
+    added.mkdir(parents=True)
+    (added / "box.img").touch()
+    os.utime(added / "box.img", (1795599514.9, 1795599514.9))
+    assert (
+        vagrant.box_volume(added)
+        == "overlaylab-VAGRANTSLASH-debian-1a5d704b5f28_vagrant_box_image_0_1795599514_box.img"
+    )
 
 
 def test_older_boxes_go_with_the_names_of_their_volumes(fake, own_cache) -> None:

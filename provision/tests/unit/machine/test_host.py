@@ -1,5 +1,7 @@
 """The host's description and the preflight of memory and disk."""
 
+import threading
+
 import pytest
 
 from overlaylab.core.errors import UserError
@@ -123,6 +125,26 @@ def test_ensure_works_from_packages_to_libvirt(steps, monkeypatch):
     # Groups exist only after the packages, the group kvm matters only once it may open the device, and
     # libvirt's socket is closed to who is not in the group.
     assert steps == [("install", "tini"), ("open",), ("join",), ("enter",), ("start",)]
+
+
+def test_what_needs_no_package_is_brought_beside_them_and_waited_for(steps, monkeypatch):
+    """The next step may be to start the program again."""
+    installing = threading.Event()
+    monkeypatch.setattr(ready.packages, "missing", lambda *_, **__: ["tini"])
+    monkeypatch.setattr(ready.packages, "install", lambda packages: installing.set())
+
+    def bring():
+        assert installing.wait(5)
+        steps.append(("brought",))
+        raise UserError("bundle", "must be whole")  # whoever needs it says so
+
+    ready.ensure(meanwhile=bring)
+    assert steps == [("brought",), ("join",), ("enter",)]
+
+
+def test_nothing_is_brought_where_nothing_is_installed(steps):
+    ready.ensure(meanwhile=lambda: steps.append(("brought",)))
+    assert steps == [("enter",)]
 
 
 def test_libvirt_is_started_only_where_nodes_need_it(steps, monkeypatch):

@@ -48,6 +48,17 @@ def test_missing_keeps_the_order_of_the_list_and_asks_dpkg_once(programs, tmp_pa
     assert (tmp_path / "calls").read_text() == "x\n"
 
 
+def test_what_a_bundle_has_made_takes_no_packages_to_make(programs, monkeypatch):
+    programs("apt-get")
+    programs("dpkg-query")
+    makers = {name for use in packages.MAKING for name in packages.PACKAGES[use]}
+    assert makers >= {"packer", "mmdebstrap", "gcc"}
+    assert packages.missing() == list(packages.names())
+    monkeypatch.setattr(packages.bundle_source, "present", lambda: True)
+    assert packages.missing() == [name for name in packages.names() if name not in makers]
+    assert set(packages.missing(packages.MAKING)) == set(packages.names()), "but where they are asked for"
+
+
 def test_a_system_without_apt_gets_told_which_programs_it_lacks(programs, monkeypatch):
     for name in PROGRAMS:
         if name not in {"tini", "vagrant"}:

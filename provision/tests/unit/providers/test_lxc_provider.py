@@ -12,10 +12,10 @@ from lab_lxc import HOST_KEYS, NAMES, Machine
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
-from overlaylab.image import lxc_box, node_image
+from overlaylab.image import lxc_box, node_image, vagrant
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ansible
-from overlaylab.providers import lxc_config, lxc_host
+from overlaylab.providers import lxc_config, lxc_host, naming
 from overlaylab.providers.kinds import lxc
 from overlaylab.providers.kinds.lxc import Lxc
 from overlaylab.providers.lxc_host import Container
@@ -44,6 +44,7 @@ def vagrants(monkeypatch, machine) -> list:
         return ""
 
     monkeypatch.setattr(lxc.Vagrant, "__call__", call)
+    monkeypatch.setattr(vagrant.boxes, "unpack", lambda box, target: machine.log.append(("box", box.name)))
     return calls
 
 
@@ -137,15 +138,16 @@ async def test_nodes_are_made_by_vagrant_and_then_frozen(make, machine, vagrants
     provider = make()
     await provider.up()
     assert machine.verbs == [
-        "check_routes", "load_modules", "make_bridges", "vagrant", "vagrant", "freeze",
+        "check_routes", "load_modules", "make_bridges", "box", "vagrant", "freeze",
     ]  # fmt: skip
-    assert [call[0][:2] for call in vagrants] == [("box", "add"), ("up", "--no-parallel")]
-    told, environment = vagrants[1][1:]
+    assert [call[0][:2] for call in vagrants] == [("up", "--no-parallel")]
+    told, environment = vagrants[0][1:]
     assert {name: (one["container"], one["address"]) for name, one in told.items()} == {
         "node1": ("overlaylab-pair-node1", "192.168.79.11"),
         "node2": ("overlaylab-pair-node2", "192.168.79.12"),
     }
     assert ["cgroup2.cpuset.cpus", "2,3"] in told["node2"]["settings"]
+    assert told["node2"]["naming"] == naming.script(provider.spec.nodes[1])
     assert environment["VAGRANT_DOTFILE_PATH"] == f"{provider.folder}/vagrant"
     assert provider.folder.parts[-3:] == ("clusters", "pair", "lxc")
     assert environment["VAGRANT_DEFAULT_PROVIDER"] == "lxc"
@@ -180,7 +182,7 @@ async def test_nodes_that_let_another_key_in_are_made_anew(make, machine) -> Non
 async def test_addresses_of_other_clusters_stay_theirs(make, machine, vagrants, tmp_path) -> None:
     machine.there = [Container("overlaylab-big-node1", "192.168.79.11", tmp_path / "elsewhere")]
     await make().up()
-    assert [one["address"] for one in vagrants[1][1].values()] == ["192.168.79.12", "192.168.79.13"]
+    assert [one["address"] for one in vagrants[0][1].values()] == ["192.168.79.12", "192.168.79.13"]
     assert "remove" not in machine.verbs
 
 

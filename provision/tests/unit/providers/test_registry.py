@@ -69,7 +69,7 @@ def test_only_nodes_that_keep_their_limits_for_life_are_made_with_them(
 
     module = importlib.import_module(f"overlaylab.providers.kinds.{can.name}")
     monkeypatch.setattr(module, "PROVIDER", registry.Kind(can, make))
-    monkeypatch.setattr(ready, "ensure", made.append)
+    monkeypatch.setattr(ready, "ensure", lambda needs, meanwhile: made.append(needs))
     registry.make(can.name, "pair", print, underlay_mtu=1500, vcpus=2, quota=0.5)
     limits = {"vcpus": 2, "quota": 0.5} if can.limits_at_creation else {}
     assert made == [can.needs, "pair", {"underlay_mtu": 1500, **limits}]

@@ -61,7 +61,7 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
         provider = VirtualBox(cluster.load_cluster("pair"), lambda text: None, **options)
         provider.folder.mkdir(parents=True, exist_ok=True)
         write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
-        answers = {"date -u -s": "", "ip link set dev": ""}
+        answers = {"date -u -s": "", "ip link set dev": "", "/etc/hostname": ""}
         monkeypatch.setattr("overlaylab.providers.made_nodes.Nodes", lambda found: FakeNodes(found, answers))
         provider.vagrant = FakeVagrant(provider, hypervisor)  # type: ignore[assignment]
         provider.vagrant.note()

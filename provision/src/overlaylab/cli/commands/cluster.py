@@ -327,9 +327,8 @@ def _remove_traces(keep_cache: bool) -> None:
     if keep_cache:
         say(f"the cache folder {paths.cache()} stays")
         return
-    groups = tuple(packages.OPTIONAL)
-    missing = packages.missing(groups) if packages.uses_apt() else []
-    installed = [name for name in packages.names(groups) if name not in missing]
+    missing = packages.missing(packages.ALL, alone=True) if packages.uses_apt() else []
+    installed = [name for name in packages.names(packages.ALL, alone=True) if name not in missing]
     say(
         f"packages stay installed (remove them with apt-get if nothing else needs them): {' '.join(installed)}"
     )

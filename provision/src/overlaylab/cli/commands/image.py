@@ -7,7 +7,7 @@ import click
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.image import node_image
-from overlaylab.machine import ready
+from overlaylab.machine import packages, ready
 
 system_option = click.option(
     "--system", envvar="SYSTEM", default="debian", show_default=True, help="As in packer/systems."
@@ -38,7 +38,7 @@ def key(system: str) -> None:
 @system_option
 def validate(system: str) -> None:
     """Check template, variables and formatting without building."""
-    ready.ensure()
+    ready.ensure(groups=packages.MAKING)
     node_image.validate(system)
     click.echo(f"the definition of image {system} is valid (packer/)")
 

@@ -14,6 +14,7 @@ _TESTED = (
     packages.SCREENLESS,
     packages.BROWSER,
     packages.BUNDLES,
+    *packages.MAKING,
 )
 
 
@@ -24,7 +25,7 @@ _TESTED = (
 @click.option("--containers", is_flag=True, help="For tests on nodes: system containers as well.")
 def command(tests: bool, containers: bool) -> None:
     """Make this machine ready for the lab. Says what it does before it uses sudo."""
-    ready.ensure(groups=_TESTED if tests else (packages.CONTAINERS,) if containers else ())
+    ready.ensure(groups=_TESTED if tests else (packages.CONTAINERS, *packages.MAKING) if containers else ())
     from overlaylab.machine import ssh_keys  # Lazily: nothing else here needs it.
 
     ssh_keys.ensure()

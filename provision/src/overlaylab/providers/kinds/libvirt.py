@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import shutil
 from collections.abc import Sequence
 from ipaddress import IPv4Network
+from pathlib import Path
 from typing import Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
-from overlaylab.image import node_image
+from overlaylab.image import boxes, node_image, vagrant
 from overlaylab.image.vagrant import pool, pool_path
-from overlaylab.machine import ready, services
+from overlaylab.machine import bundle_source, ready, services, ssh_keys
 from overlaylab.providers import How, Say, registry, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
-from overlaylab.specs.inventory import load_inventory
+from overlaylab.specs.inventory import InventoryNode, load_inventory
 
 CAPABILITIES = Capabilities("libvirt", snapshots=True, needs=ready.MACHINES, fallback=True)
 
@@ -26,6 +29,20 @@ CAPABILITIES = Capabilities("libvirt", snapshots=True, needs=ready.MACHINES, fal
 MANAGEMENT_ADDRESSES = IPv4Network("192.168.76.0/24")
 # The network of eth0, which all clusters share.
 MANAGEMENT = "overlaylab-management"
+
+
+def box_name(system: str) -> str:
+    """Under which Vagrant gets the image."""
+    return f"overlaylab/{system}-{node_image.image_key(system)[:12]}"
+
+
+def bring_box() -> None:
+    """Have the image where Vagrant looks for it, if it is there or in a bundle. Takes no Vagrant. Raises UserError."""
+    system = Libvirt.system
+    if bundle_source.present():
+        node_image.build(system)
+    if node_image.manifest(system):
+        boxes.unpack(node_image.box_path(system), vagrant.box_folder(box_name(system), CAPABILITIES.name))
 
 
 async def remove_domains(domains: Sequence[str], networks: Sequence[str]) -> None:
@@ -70,8 +87,8 @@ class Libvirt(SnapshotVMs):
     OFF = frozenset({"shut off"})
 
     def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
-        box = f"overlaylab/{self.system}-{node_image.image_key(self.system)[:12]}"
-        super().__init__(spec, say, ready.accelerator(), box, **how)
+        self.box = box_name(self.system)
+        super().__init__(spec, say, ready.accelerator(), self.box, **how)
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
 
     @property
@@ -132,8 +149,35 @@ class Libvirt(SnapshotVMs):
                 await virsh.delete_volume(pool(), volume)
         with step("box-add", f"adding the box of image {self.image[:12]}", 20):
             await self.vagrant.add_box(node_image.box_path(self.system))
+        await self._offer(vagrant.box_folder(self.box, self.name))
         await virsh.make_network(MANAGEMENT, MANAGEMENT_ADDRESSES, dhcp=True)
         await virsh.make_network(self.networks[1], self.spec.underlay, mtu=9001)
+
+    async def _offer(self, added: Path) -> None:
+        """Have the box's disk in the storage pool without a copy of it, which Vagrant would make."""
+        volume = pool_path() / vagrant.box_volume(added)
+        if not volume.exists():
+            # What libvirt has made its own may not be linked again (proc(5), protected_hardlinks): then it is copied.
+            with contextlib.suppress(OSError):
+                volume.hardlink_to(added / boxes.DISK)
+            await virsh.virsh("pool-refresh", pool())
+
+    async def found(self) -> tuple[InventoryNode, ...]:
+        addresses = await asyncio.gather(*map(virsh.address, self.machines))
+        return tuple(
+            InventoryNode(
+                name=node.name,
+                ssh_host=address,
+                ssh_port=22,
+                ssh_user="lab",
+                ssh_key=ssh_keys.ensure(),
+                host_key=None,
+                underlay_interface="eth1",
+                underlay_address=node.underlay_address,
+                zone=node.zone,
+            )
+            for node, address in zip(self.spec.nodes, addresses, strict=True)
+        )
 
     async def switch_off(self, machines: Sequence[str]) -> None:
         for domain in machines:
@@ -153,4 +197,4 @@ class Libvirt(SnapshotVMs):
         await virsh.start_networks(self.networks)
 
 
-PROVIDER = registry.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool)
+PROVIDER = registry.Kind(CAPABILITIES, Libvirt, remove_forgotten, remove_pool, bring_box)

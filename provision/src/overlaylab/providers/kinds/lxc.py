@@ -23,7 +23,7 @@ from overlaylab.image import lxc_box
 from overlaylab.image.vagrant import Vagrant, read_json
 from overlaylab.machine import packages, ready, ssh_keys
 from overlaylab.nodes.ssh import Node
-from overlaylab.providers import Entered, How, Say, lxc_config, lxc_host, registry
+from overlaylab.providers import Entered, How, Say, lxc_config, lxc_host, naming, registry
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.lxc_cpu import LxcCpu
 from overlaylab.providers.made_nodes import MadeNodes
@@ -193,8 +193,11 @@ class Lxc(MadeNodes):
                 "container": container,
                 "address": address,
                 "settings": lxc_config.settings(container, address, self.underlay, self.limits[name]),
+                "naming": naming.script(node),
             }
-            for (name, container), address in zip(self.containers.items(), addresses, strict=True)
+            for node, (name, container), address in zip(
+                self.spec.nodes, self.containers.items(), addresses, strict=True
+            )
         }
         # Before anything is made: whoever clears away after a kill looks for this folder and has to know the names.
         (self.folder / "vagrant").mkdir(parents=True, exist_ok=True)
