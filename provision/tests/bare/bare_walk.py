@@ -21,7 +21,7 @@ WALKS: Mapping[int, tuple[str, ...]] = {0: (COLD,), 2: (SYSTEMD, WARM), 4: (OFFL
 
 _ROOT_TESTS = (
     "sudo env OVERLAYLAB_CACHE=/var/tmp/overlaylab-$USER"
-    " ./task --with-tools pytest provision/tests/unit -m root"
+    " ./task --with-tools pytest provision/tests/unit -m root --numprocesses=auto --dist=loadfile"
 )
 STEPS = (
     # A run that stops says itself what carries it on: its profile's proof fails where the machine is busy otherwise.

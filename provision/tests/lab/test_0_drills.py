@@ -1,4 +1,4 @@
-"""Drills on real nodes: a part of one drill's proof after each commit, in containers, and now and then on VMs.
+"""Drills on real nodes: a part of one drill's proof, in five commits of two drills in containers and one on VMs.
 
 `./task drill:prove` proves all of a drill; its proof.json says of which state of it.
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import pytest
-from lab_turns import PASSED_OVER, turn
+from lab_turns import EVERY, PASSED_OVER, turn
 
 from overlaylab.core.model import Variant
 from overlaylab.drills import proofs, where
@@ -30,20 +30,24 @@ def proven(provider: str) -> list[tuple[Drill, Variant]]:
     return list(found.values())
 
 
-def one_of(provider: str) -> tuple[Drill, Variant, int]:
-    """The drill whose turn it is, over its overlay, and the number of the repair that is tried."""
+def one_of(provider: str, tests: int, test: int) -> tuple[Drill, Variant, int]:
+    """The drill whose turn it is, over its overlay, and the number of the repair that is tried.
+
+    test: which of so many tests of that provider this is, each taken once in EVERY commits.
+    """
     known = proven(provider)
     if not known:
         pytest.skip(f"no drill that was proven with {provider} runs here")
     PASSED_OVER.append(
-        f"{len(known) - 1} of {len(known)} drills on {provider}, each taken once in {len(known)} commits"
+        f"{len(known) - 1} of {len(known)} drills on {provider}, each taken once in {len(known) * EVERY // tests} commits"
     )
-    drill, variant = known[turn() % len(known)]
-    return drill, variant, turn() // len(known)
+    number = turn() // EVERY * tests + test
+    drill, variant = known[number % len(known)]
+    return drill, variant, number // len(known)
 
 
-def sampled(lab_in, provider: str) -> None:
-    drill, variant, number = one_of(provider)
+def sampled(lab_in, provider: str, tests: int = 1, test: int = 0) -> None:
+    drill, variant, number = one_of(provider, tests, test)
     lab = lab_in(
         DRILL=drill.name,
         OVERLAY=f"{variant.overlay}/{variant.key}",
@@ -54,10 +58,13 @@ def sampled(lab_in, provider: str) -> None:
     assert "healthy nodes pass all probes and guards, once" in lab.run("drill:prove")
 
 
-def test_a_drill_does_what_it_says_in_containers(containers, lab_in) -> None:
-    sampled(lab_in, "lxc")
-
-
-@pytest.mark.turn("nodes")
+# Of five commits, the cold one takes the slowest.
+@pytest.mark.turn("drills")
 def test_a_drill_does_what_it_says_on_vms(lab_in) -> None:
     sampled(lab_in, "libvirt")
+
+
+@pytest.mark.turn("drills")
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_drill_does_what_it_says_in_containers(containers, lab_in, number: int) -> None:
+    sampled(lab_in, "lxc", 2, number)

@@ -25,8 +25,14 @@ def shared() -> Iterator[Path]:
 
 @pytest.mark.turn("nodes")
 def test_the_packaged_app_runs_from_any_place_without_node(lab, shared: Path) -> None:
+    temporary = shared / "temporary"
+    temporary.mkdir(mode=0o777)
+    temporary.chmod(0o777)
+    lab.environment["TMPDIR"] = str(temporary)
     program = shared / "made" / "overlaylab-viewer"
     assert str(program) in lab.run("viewer:package", f"OUT={program.parent}").splitlines()
+    # electron-builder's reader of settings had left one.
+    assert list(temporary.glob("jiti*")) == []
     elsewhere = shared / "copied to here"
     (shared / "made").rename(elsewhere)
     Store.open(shared / "lab.sqlite").close()

@@ -12,9 +12,9 @@ from overlaylab.core import paths
 
 
 @pytest.mark.turn("nodes")
-def test_kill_and_resume(lab_in) -> None:
-    lab = lab_in(BLOCKS="2", MODES="fastdp")
-    with lab.started("lab:weave") as process:
+def test_kill_and_resume(lab_in, quickest) -> None:
+    lab = lab_in(BLOCKS="2", **quickest)
+    with lab.started("lab:macvlan") as process:
         lab.wait_for_trials(3)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,10 +1,13 @@
 """The front door, ./task, before its toolchain is there: the lock, a disk that fills, what lab:destroy needs."""
 
+import hashlib
 import os
 import re
 import shutil
 import subprocess
+import sys
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -225,3 +228,31 @@ def test_what_libvirt_notes_of_networks_that_were_is_nothing_to_remove(checkout,
         (tmp_path / "system" / "run/libvirt/network" / note).mkdir(parents=True)
     said = checkout(_TASK, typed=["--yes", "lab:destroy"]).communicate()
     assert (said[0], "nothing is left to remove" in said[1]) == ("", True)
+
+
+@pytest.mark.parametrize("wheel", ["locked", "another", "none"])
+def test_out_of_a_bundle_uv_runs_if_it_is_the_locked_one(tmp_path, wheel):
+    """By itself: no pip is there to compare it with the lock file first."""
+    body = (ROOT / "task").read_text()
+    function = body[body.index("make_toolchain() {") : body.index("# $1: pip or uv's path")]
+    wheels = tmp_path / "wheels"
+    wheels.mkdir()
+    with zipfile.ZipFile(tmp_path / "uv.whl", "w") as archive:
+        archive.writestr("uv-2.data/scripts/uv", "#!/bin/sh\n")
+    if wheel != "none":
+        (wheels / "uv-2-py3.whl").write_bytes((tmp_path / "uv.whl").read_bytes())
+    digest = hashlib.sha256((tmp_path / "uv.whl").read_bytes()).hexdigest()
+    lock = tmp_path / "requirements.txt"
+    lock.write_text(f"uv==2 \\\n    --hash=sha256:{digest if wheel != 'another' else '0' * 64}\n")
+    script = f"""set -eu
+{function}
+install_wheels() {{ echo "${{1##*/}} $2"; }}
+tools={tmp_path}/tools python={sys.executable} wheels={wheels} lock={lock} OVERLAYLAB_CACHE={tmp_path}
+make_toolchain"""
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True)
+    if wheel == "locked":
+        assert (done.returncode, done.stdout) == (0, f"uv {lock}\n")
+        assert not (tmp_path / "tools/bin/pip").exists()
+    else:
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.endswith(f": must be the one that {lock} pins\n")

@@ -79,6 +79,8 @@ def build(work: Path, runtime: Runtime) -> None:
             "PATH": f"{programs}:{os.environ['PATH']}",
             "npm_config_cache": str(paths.cache() / "npm"),
             "ELECTRON_BUILDER_CACHE": str(work / "cache"),
+            # jiti, which reads its settings, would leave a folder in /tmp.
+            "JITI_FS_CACHE": "false",
         },
     )
 

@@ -67,7 +67,10 @@ class SnapshotVMs(MadeNodes, ABC):
         vagrantfile = (paths.ROOT / "vagrant" / "Vagrantfile").read_text()
         key = ssh_keys.ensure()
         # The public key too: nodes let in the one that they were made with.
-        self.key = digest(self.image, spec.digest, accelerator, vagrantfile, ssh_keys.public(key), *made_of)
+        told = [naming.script(node) for node in spec.nodes]
+        self.key = digest(
+            self.image, spec.digest, accelerator, vagrantfile, told, ssh_keys.public(key), *made_of
+        )
         # Names of the nodes' machines, as the hypervisor knows them, in the nodes' order.
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
         self.vagrant = Vagrant(

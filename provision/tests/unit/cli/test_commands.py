@@ -18,6 +18,7 @@ from overlaylab.core import paths
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.lock import cluster_lock
 from overlaylab.core.model import Variant
+from overlaylab.drills import attempt
 from overlaylab.machine import packages, ready, services, ssh_keys
 from overlaylab.providers import registry, virsh
 from overlaylab.providers.kinds import libvirt, lxc
@@ -247,6 +248,21 @@ def test_ssh_goes_to_nodes_that_exist(monkeypatch, tmp_path) -> None:
     # As it is typed after `./task lab:ssh --`: the options are the command's, not ours.
     lab("cluster", "ssh", "node2", "ip", "-br", "link")
     assert [argv[-4:] for argv in called] == [["lab@192.168.121.12", "ip", "-br", "link"]] * 2
+
+
+def test_a_shell_says_where_the_drill_is_if_not_there(monkeypatch, tmp_path) -> None:
+    """A second terminal without CLUSTER= led to another cluster's node1 without a word."""
+    found = SimpleNamespace(folder=tmp_path, inventory=inventory("a", "a"))
+    (tmp_path / "inventory.yml").touch()
+    monkeypatch.setattr(cluster, "provider_of", lambda *_: found)
+    monkeypatch.setattr(cluster, "has_nodes", lambda *_: True)
+    monkeypatch.setattr(os, "execvp", lambda file, argv: None)
+    said = {}
+    for at_hand in ([], ["three-zones"], ["pair", "three-zones"]):
+        monkeypatch.setattr(attempt, "clusters", lambda at_hand=at_hand: at_hand)
+        said[len(at_hand)] = lab("cluster", "ssh", "node1").stderr
+    words = "this is node1 of cluster pair; a drill is at hand on CLUSTER=three-zones"
+    assert (said[0], words in said[1], said[2]) == ("", True, "")
 
 
 def test_unknown_clusters_are_refused_before_anything_is_installed(monkeypatch) -> None:

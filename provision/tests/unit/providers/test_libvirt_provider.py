@@ -87,6 +87,9 @@ def test_a_snapshots_name_changes_with_all_that_went_in(make, monkeypatch) -> No
         make(role_arguments={"weave": {"overlay_weave_mtu": 1410}}),
     ]
     found = [other.snapshot(FASTDP) for other in others]
+    with monkeypatch.context() as patched:
+        patched.setattr(snapshots.naming, "script", lambda node: "another")
+        found.append(make().snapshot(FASTDP))
     monkeypatch.setattr(overlays, "role_digest", lambda name: "another")
     found.append(make().snapshot(FASTDP))
     found += [base.snapshot(SEALED), base.snapshot(HOST)]

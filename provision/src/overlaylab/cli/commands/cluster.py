@@ -216,7 +216,19 @@ def _node(cluster: str, provider_name: str | None, node: str | None, task: str) 
         raise UserError(
             "node", f"must be a node of cluster {cluster}", seen=node, fix=f"Known: {', '.join(known)}"
         )
+    _say_where_the_drill_is(cluster, node)
     return known[node], provider.folder
+
+
+def _say_where_the_drill_is(cluster: str, node: str) -> None:
+    """Whoever forgets CLUSTER= in a second terminal would look for a fault on nodes that have none."""
+    from overlaylab.drills import attempt
+
+    others = attempt.clusters()
+    if others and cluster not in others:
+        say(
+            f"this is {node} of cluster {cluster}; a drill is at hand on CLUSTER={' and CLUSTER='.join(others)}"
+        )
 
 
 def ssh_argv(node: InventoryNode, folder: Path) -> list[str]:

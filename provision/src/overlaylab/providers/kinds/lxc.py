@@ -96,8 +96,9 @@ class Lxc(MadeNodes):
         held = [[*limit.settings] for limit in self.limits.values()]
         # The public key too: nodes let in the one that they were made with.
         public = ssh_keys.public(ssh_keys.ensure())
+        told = [naming.script(node) for node in spec.nodes]
         self.key = lxc_config.short_digest(
-            json.dumps([lxc_box.key(self.system), spec.digest, held, vagrantfile, public]), 12
+            json.dumps([lxc_box.key(self.system), spec.digest, held, vagrantfile, told, public]), 12
         )
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
