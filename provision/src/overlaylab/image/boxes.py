@@ -1,4 +1,4 @@
-"""Vagrant boxes of other providers, made from the libvirt box that ``image.build`` leaves.
+"""Vagrant boxes: unpacked, and those of other providers made from the libvirt box that ``image.build`` leaves.
 
 A box is a tar with metadata.json, a Vagrantfile and the provider's own files
 (https://developer.hashicorp.com/vagrant/docs/boxes/format).
@@ -50,11 +50,11 @@ def unpack(box: Path, target: Path) -> None:
     box has been added. Raises UserError where the box is damaged.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Vagrant passes over names with a dot.
     with lock.held(target.parent):
         if target.is_dir():
             return
-        work = target.parent / f".{target.name}.unpacking"
+        # Where versions stand, Vagrant passes over names with a dot; where providers stand, it does not.
+        work = target.parents[1] / ".unpacking"
         shutil.rmtree(work, ignore_errors=True)
         work.mkdir()
         # Packer writes no times that tar believes.

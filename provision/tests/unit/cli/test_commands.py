@@ -259,7 +259,8 @@ def test_a_shell_says_where_the_drill_is_if_not_there(monkeypatch, tmp_path) -> 
     monkeypatch.setattr(os, "execvp", lambda file, argv: None)
     said = {}
     for at_hand in ([], ["three-zones"], ["pair", "three-zones"]):
-        monkeypatch.setattr(attempt, "clusters", lambda at_hand=at_hand: at_hand)
+        monkeypatch.setattr(attempt, "clusters", lambda at_hand=at_hand: [*at_hand, "of-before-a-reboot"])
+        monkeypatch.setattr(attempt, "read", lambda name: SimpleNamespace(lives=name != "of-before-a-reboot"))
         said[len(at_hand)] = lab("cluster", "ssh", "node1").stderr
     words = "this is node1 of cluster pair; a drill is at hand on CLUSTER=three-zones"
     assert (said[0], words in said[1], said[2]) == ("", True, "")

@@ -224,7 +224,8 @@ def _say_where_the_drill_is(cluster: str, node: str) -> None:
     """Whoever forgets CLUSTER= in a second terminal would look for a fault on nodes that have none."""
     from overlaylab.drills import attempt
 
-    others = attempt.clusters()
+    # One whose watcher is dead is over, and only not stored as abandoned yet.
+    others = [name for name in attempt.clusters() if (hand := attempt.read(name)) and hand.lives]
     if others and cluster not in others:
         say(
             f"this is {node} of cluster {cluster}; a drill is at hand on CLUSTER={' and CLUSTER='.join(others)}"
