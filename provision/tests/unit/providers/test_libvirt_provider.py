@@ -7,7 +7,7 @@ from lab_libvirt import NODES, Hypervisor
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
-from overlaylab.image import boxes, node_image, vagrant
+from overlaylab.image import node_image
 from overlaylab.machine import ready as host
 from overlaylab.machine import ssh_keys
 from overlaylab.nodes import ansible
@@ -42,7 +42,7 @@ def make(monkeypatch: pytest.MonkeyPatch, own_cache, hypervisor, playbooks):
 
     def build(image_key: str = "0123456789abcdef", accelerator: str = "tcg", **options) -> Libvirt:
         monkeypatch.setattr(host, "accelerator", lambda: accelerator)
-        monkeypatch.setattr(node_image, "image_key", lambda system="debian": image_key)
+        monkeypatch.setattr(node_image, "image_key", lambda system: image_key)
         provider = Libvirt(cluster.load_cluster("pair"), lambda text: None, **options)
         provider.folder.mkdir(parents=True, exist_ok=True)
         write_inventory(provider.folder / "inventory.yml", inventory("a", "a"))
@@ -375,48 +375,3 @@ def test_a_variant_counts_as_converged_under_any_mtu(make) -> None:
     plain, jumbo = make(), make(underlay_mtu=9001)
     assert plain.is_converged(FASTDP, [jumbo.snapshot(FASTDP)])
     assert not plain.is_converged(FASTDP, [jumbo.snapshot(SEALED), jumbo.snapshot(HOST), "weave-0-fastdp-1"])
-
-
-# -- what Vagrant would do slower ----------------------------------------------------------------------
-
-
-async def test_the_boxs_disk_is_a_volume_without_a_copy(make, hypervisor, own_cache) -> None:
-    provider = make()
-    added = vagrant.box_folder(provider.box, "libvirt")
-    added.mkdir(parents=True)
-    (added / "box.img").write_text("disk")
-    vagrant.pool_path().mkdir()
-    await provider._offer(added)
-    (volume,) = vagrant.pool_path().iterdir()
-    assert volume.name == vagrant.box_volume(added)
-    assert volume.stat().st_ino == (added / "box.img").stat().st_ino
-    await provider._offer(added)
-    assert hypervisor.log == ["pool-refresh overlaylab-test"], "again"
-
-
-async def test_nodes_are_found_by_their_leases(make, hypervisor) -> None:
-    provider = make()
-    hypervisor.leases = dict(zip(NODES, ("192.168.76.41", "192.168.76.162"), strict=True))
-    found = await provider.found()
-    assert [(node.name, node.ssh_host, node.ssh_port, node.zone) for node in found] == [
-        ("node1", "192.168.76.41", 22, "a"),
-        ("node2", "192.168.76.162", 22, "a"),
-    ]
-    assert str(found[1].underlay_address) == "192.168.77.12/24"
-    del hypervisor.leases[NODES[1]]
-    with pytest.raises(virsh.VirshError, match="no address was leased"):
-        await provider.found()
-
-
-def test_a_box_is_brought_where_the_image_is_there(make, own_cache, monkeypatch) -> None:
-    monkeypatch.setattr(node_image, "image_key", lambda system="debian": "0123456789abcdef")
-    libvirt.bring_box()
-    assert not vagrant.home().exists(), "there is no image"
-    image = node_image.folder()
-    image.mkdir(parents=True)
-    boxes.write_box({"metadata.json": b"{}", "box.img": b"disk"}, node_image.box_path())
-    (image / "manifest.json").write_text('{"format": 2}')
-    libvirt.bring_box()
-    assert (
-        vagrant.box_folder("overlaylab/debian-0123456789ab", "libvirt") / "box.img"
-    ).read_bytes() == b"disk"
