@@ -184,14 +184,16 @@ def _walk_offline() -> int:
     """Make a bundle on one machine, and use it on another that has nothing but loopback."""
     bundle = bare_roots.state() / bare_walk.BUNDLE
     try:
+        # The first machine is removed after the second, for the times of that: for minutes after many files were
+        # removed, ext4 takes ten times as long to make others (recently_deleted() in the kernel's fs/ext4/ialloc.c).
         with machine() as (there, run):
             _lend(there, run, toolchain=True)
             if not bare_walk.make_bundle(there):
                 return 1
             shutil.move(there.root / "home" / bare_space.USER / bare_walk.BUNDLE, bundle)
             bare_caches.collect(there.root)
-        with machine(network=False, bundle=bundle) as (there, _):
-            return bare_walk.walk_offline(there)
+            with machine(network=False, bundle=bundle) as (there, _):
+                return bare_walk.walk_offline(there)
     finally:
         bundle.unlink(missing_ok=True)
 
