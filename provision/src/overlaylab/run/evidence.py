@@ -74,17 +74,19 @@ def probe_script(interface: str, peer: Peer, mtu: int, mode: Mode) -> str:
     tcpdump = (
         f"ip netns exec endpoint tcpdump -i {device}" if device else f"tcpdump -i {shlex.quote(interface)}"
     )
-    # The path is asked while the ping that must not be answered waits for it.
+    # Status and path are asked while pings wait: for one another, and for the answer that must not come.
     pings = f"""
-{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint}
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} -p {MARKER.hex()} {peer.endpoint} &
+asked=$!
+status=$({STATUS})
+wait $asked
 echo '{_CUT}'
 {ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {peer.endpoint} 2>&1 &
 over=$!
 path=$({PATH} {peer.underlay} {peer.endpoint})
 wait $over
 echo '{_CUT}'"""
-    return f"""{captured(tcpdump, f"({mode.wire.filter}) or icmp", pings)}printf '%s\\n' '{_CUT}' "$path" '{_CUT}'
-{STATUS}
+    return f"""{captured(tcpdump, f"({mode.wire.filter}) or icmp", pings)}printf '%s\\n' '{_CUT}' "$path" '{_CUT}' "$status"
 """
 
 
@@ -116,9 +118,10 @@ def ping_back_script(client_endpoint: str, mtu: int, mode: Mode) -> str:
     """
     size, ask = mtu - HEADERS, asking(mode)
     return f"""
-{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} {client_endpoint}
-echo '{_CUT}'
-{ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {client_endpoint} 2>&1
+{ask} -n -q -c {PINGS} -i 0.05 -W 2 -M do -s {size} {client_endpoint} &
+over=$({ask} -n -q -c 1 -W 0.1 -M do -s {size + 1} {client_endpoint} 2>&1)
+wait $!
+printf '%s\\n' '{_CUT}' "$over"
 """
 
 

@@ -36,9 +36,9 @@ async def test_each_end_pings_the_others_endpoint_with_df(bench) -> None:
         node.answers[STATUS] = json.dumps(status(FASTDP, endpoint_address=seen[node.name]))
     await bench.run()
     assert bench.outcomes() == [("ok", None)] * 2
-    assert all(" -M do -s 1348 " in s and " 10.32.0.2\n" in s for s in bench.lab.client.log if PROBE in s)
+    assert all(" -M do -s 1348 " in s and " 10.32.0.2 &\n" in s for s in bench.lab.client.log if PROBE in s)
     back = [s for s in bench.lab.nodes["node2"].log if PING_BACK in s]
-    assert len(back) == 3 and all(" -M do -s 1348 10.32.0.1\n" in s for s in back)
+    assert len(back) == 3 and all(" -M do -s 1348 10.32.0.1 &\n" in s for s in back)
 
 
 @pytest.mark.parametrize(
