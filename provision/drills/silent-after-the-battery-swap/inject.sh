@@ -1,5 +1,6 @@
 #!/bin/sh
-# The clock goes back, and the session is lost as with a boot: the peer's handshakes are now older than the last one.
+# The clock goes back, and the session is lost as with a boot: this node's handshakes are now older than the last one
+# that the peer took. Its port is another one, too, so that the peer's own handshakes, which carry no time, find nobody.
 set -eu
 [ "$ROLE" = client ] || exit 0
 # shellcheck disable=SC2046  # key and networks
@@ -13,3 +14,4 @@ forget "$1"
 ip netns exec endpoint ping -n -q -c 1 -w 15 "$PEER_ENDPOINT" >/dev/null
 date -s '20 minutes ago' >/dev/null
 forget "$1"
+ip netns exec endpoint wg set wg0 listen-port 0

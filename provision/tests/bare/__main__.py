@@ -36,16 +36,20 @@ Run = Callable[[list[str]], None]
 
 @contextlib.contextmanager
 def machine(
-    *, network: bool = True, systemd: bool = False, bundle: Path | None = None
+    *,
+    network: bool = True,
+    systemd: bool = False,
+    bundle: Path | None = None,
+    later: contextlib.ExitStack | None = None,
 ) -> Iterator[tuple[bare_space.Space, Run]]:
     """A bare root with the ordinary user, this machine's way out, and a clone of the commit in ~/overlaylab.
 
     systemd: it is the first process there. bundle: that file (docs/offline.md) is unpacked instead of the clone.
-    With it comes run(argv), which runs something in it as root and ends this program where that fails.
+    later: with which its files are removed, not at once. With it comes run(argv), which runs something in it as root and ends this program where that fails.
     """
     packages = bare_roots.WITH_SYSTEMD if systemd else bare_roots.PACKAGES
     with (
-        bare_roots.unpacked(packages) as root,
+        bare_roots.unpacked(packages, later) as root,
         bare_space.running(root, network=network, systemd=systemd) as there,
     ):
 
@@ -159,7 +163,8 @@ def main() -> int:
         return bare_first.walk(_lent, bare_first.rows(asked.lines))
     if asked.command == "walk":
         walks = bare_walk.chosen(asked.walk, bare_walk.turn(CHECKOUT))
-        return next((code for code in map(_walk, walks) if code), 0)
+        with contextlib.ExitStack() as later:
+            return next((code for kind in walks if (code := _walk(kind, later))), 0)
     with machine(network=not asked.offline, systemd=asked.systemd, bundle=asked.bundle) as (there, run):
         if asked.lend:
             _lend(there, run)
@@ -169,10 +174,10 @@ def main() -> int:
         return (bare_walk.refused(before, there.without_route()) if judged else 0) or code
 
 
-def _walk(kind: str) -> int:
+def _walk(kind: str, later: contextlib.ExitStack) -> int:
     if kind == bare_walk.OFFLINE:
-        return _walk_offline()
-    with machine(systemd=kind == bare_walk.SYSTEMD) as (there, run):
+        return _walk_offline(later)
+    with machine(systemd=kind == bare_walk.SYSTEMD, later=later) as (there, run):
         if kind != bare_walk.COLD:
             _lend(there, run)
         if kind == bare_walk.SYSTEMD:
@@ -180,20 +185,18 @@ def _walk(kind: str) -> int:
         return bare_walk.walk(there, cold=kind == bare_walk.COLD)
 
 
-def _walk_offline() -> int:
+def _walk_offline(later: contextlib.ExitStack) -> int:
     """Make a bundle on one machine, and use it on another that has nothing but loopback."""
     bundle = bare_roots.state() / bare_walk.BUNDLE
     try:
-        # The first machine is removed after the second, for the times of that: for minutes after many files were
-        # removed, ext4 takes ten times as long to make others (recently_deleted() in the kernel's fs/ext4/ialloc.c).
-        with machine() as (there, run):
+        with machine(later=later) as (there, run):
             _lend(there, run, toolchain=True)
             if not bare_walk.make_bundle(there):
                 return 1
             shutil.move(there.root / "home" / bare_space.USER / bare_walk.BUNDLE, bundle)
             bare_caches.collect(there.root)
-            with machine(network=False, bundle=bundle) as (there, _):
-                return bare_walk.walk_offline(there)
+        with machine(network=False, bundle=bundle, later=later) as (there, _):
+            return bare_walk.walk_offline(there)
     finally:
         bundle.unlink(missing_ok=True)
 

@@ -70,26 +70,35 @@ def mirrors() -> list[str]:
 
 
 @contextlib.contextmanager
-def unpacked(packages: Sequence[str] = PACKAGES) -> Iterator[Path]:
-    """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first."""
+def unpacked(
+    packages: Sequence[str] = PACKAGES, later: contextlib.ExitStack | None = None
+) -> Iterator[Path]:
+    """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first.
+
+    later: with which it is removed instead. For minutes after many files were removed, ext4 takes ten times as long to
+    make others (recently_deleted() in the kernel's fs/ext4/ialloc.c): that is not the next machine's to bear.
+    """
     runs = state() / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     for left in runs.iterdir():
         with left.open() if left.is_file() else contextlib.nullcontext() as lock:
             if lock is not None and _lock(lock):
-                shutil.rmtree(left.with_suffix(""), ignore_errors=True)
-                left.unlink()
+                _remove(left.with_suffix(""))
     folder = Path(tempfile.mkdtemp(dir=runs))
-    with folder.with_suffix(".lock").open("w") as lock:
+    with contextlib.ExitStack() as now:
+        removal = later or now
+        lock = removal.enter_context(folder.with_suffix(".lock").open("w"))
         _lock(lock)
-        try:
-            subprocess.run(["tar", "--extract", "--file", archive(packages), "--numeric-owner", "--xattrs",
-                            "--xattrs-include=*", "--directory", folder], check=True)  # fmt: skip
-            folder.chmod(0o755)
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.with_suffix(".lock").unlink()
+        removal.callback(_remove, folder)
+        subprocess.run(["tar", "--extract", "--file", archive(packages), "--numeric-owner", "--xattrs",
+                        "--xattrs-include=*", "--directory", folder], check=True)  # fmt: skip
+        folder.chmod(0o755)
+        yield folder
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.with_suffix(".lock").unlink()
 
 
 def _lock(file) -> bool:

@@ -70,6 +70,16 @@ def test_a_root_is_unpacked_anew_and_removed(archive: None) -> None:
     assert list((bare_roots.state() / "runs").iterdir()) == []
 
 
+def test_a_root_may_stay_until_others_are_done_with(archive: None) -> None:
+    with contextlib.ExitStack() as later:
+        with bare_roots.unpacked(later=later) as first:
+            pass
+        with bare_roots.unpacked(later=later) as second:
+            assert first.is_dir() and second.is_dir()
+        assert first.is_dir() and second.is_dir()
+    assert list((bare_roots.state() / "runs").iterdir()) == []
+
+
 def test_what_a_killed_run_left_is_removed_and_a_running_one_is_not(archive: None, state: Path) -> None:
     for name in ("killed", "running"):
         (state / "runs" / name).mkdir(parents=True)
