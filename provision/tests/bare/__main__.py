@@ -45,7 +45,8 @@ def machine(
     """A bare root with the ordinary user, this machine's way out, and a clone of the commit in ~/overlaylab.
 
     systemd: it is the first process there. bundle: that file (docs/offline.md) is unpacked instead of the clone.
-    later: with which its files are removed, not at once. With it comes run(argv), which runs something in it as root and ends this program where that fails.
+    later: with which its files are removed, not at once. With it comes run(argv), which runs something in it as root and
+    ends this program where that fails.
     """
     packages = bare_roots.WITH_SYSTEMD if systemd else bare_roots.PACKAGES
     with (

@@ -1,8 +1,8 @@
 """Every overlay on real nodes: measured in one run with its proof, converged again, its policy tried, reset.
 
 One mode in five is taken, others after each commit, in containers where those can carry it: they answer sooner. Of those
-that take VMs it is one in ten. OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just these,
-all on VMs.
+that take VMs it is one in ten. OVERLAYLAB_MODES=all takes all of them, and OVERLAYLAB_MODES=weave/sleeve,flannel/udp just
+these, all on VMs.
 """
 
 from __future__ import annotations
