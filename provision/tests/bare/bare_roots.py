@@ -70,9 +70,7 @@ def mirrors() -> list[str]:
 
 
 @contextlib.contextmanager
-def unpacked(
-    packages: Sequence[str] = PACKAGES, later: contextlib.ExitStack | None = None
-) -> Iterator[Path]:
+def unpacked(packages: Sequence[str] = PACKAGES, later: contextlib.ExitStack | None = None) -> Iterator[Path]:
     """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first.
 
     later: with which it is removed instead. For minutes after many files were removed, ext4 takes ten times as long to
