@@ -19,6 +19,7 @@ from overlaylab.drills.judge import Window
 from overlaylab.drills.probing import Seen
 from overlaylab.drills.stage import Stage
 from overlaylab.machine import services
+from overlaylab.nodes.netstate import State
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.providers import Provider, Say, registry
 from overlaylab.run.plan import endpoints
@@ -64,6 +65,8 @@ class AtHand:
     refused: tuple[str, ...] = ()
     # The process that writes what is felt; None before it was started.
     watcher: int | None = None
+    # {node: its network before the drill}, of hosts that no snapshot puts back.
+    before: Mapping[str, State] | None = None
 
     @property
     def since(self) -> float:

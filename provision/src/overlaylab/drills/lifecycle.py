@@ -52,6 +52,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
     on_it: Stage | None = None
     try:
         await provider.renew()
+        before = None if provider.capabilities.makes_nodes else await state.of_nodes(provider.nodes)
         on_it = await stage.enter(provider, drill, asked.variant, asked.profile, say)
         with progress.step(
             f"drill-baseline-{drill.name}", "taking the healthy baseline", float(drill.cycles)
@@ -89,6 +90,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         broken=on_it.windows(felt),
         healthy=on_it.healthy,
         by_fault=tuple(one.guard for one in by_fault),
+        before=before,
     )
     attempt.add_cycles(store, hand, attempt.HEALTHY, healthy)
     attempt.add_cycles(store, hand, attempt.BROKEN, felt)
@@ -314,15 +316,29 @@ async def stop(cluster: str, provider: Provider, say: Say) -> str | None:
                 with contextlib.suppress(UserError):  # its files may have changed
                     on_it = hand.stage(provider.nodes)
             await stage.put_back(provider, on_it, say)
+            if hand is not None:
+                await _tell_what_is_left(hand, provider, say)
             provider.nodes.drop()
     return hand.drill if hand else None
 
 
 async def leave_hosts(hand: AtHand, say: Say) -> None:
-    """Take service and overlay away from hosts that are somebody else's."""
+    """Take service and overlay away from hosts that are somebody else's, and say what is left of the drill."""
     provider = hand.made_by(say)
     await stage.put_back(provider, None, say)
+    await _tell_what_is_left(hand, provider, say)
     provider.nodes.drop()
+
+
+async def _tell_what_is_left(hand: AtHand, provider: Provider, say: Say) -> None:
+    """Of a fault and its repair, on hosts: a repair need not undo all that was done."""
+    if hand.before is None:
+        return
+    now = await state.of_nodes(provider.nodes)
+    for node, differences in state.differences(hand.before, now).items():
+        for one in differences:
+            if not one.startswith(state.MODULE):
+                say(f"{node}: {one}: this is left of the drill, and yours to take back")
 
 
 def felt(store: Store, hand: AtHand) -> list[tuple[str, str, float | None, float | None]]:

@@ -46,7 +46,7 @@ class Renewed:
     """A provider, as far as a beginning asks for it."""
 
     name, accelerator, image, cluster = "lxc", "shared-kernel", "1a5d", "pair"
-    capabilities = SimpleNamespace(on_this_machine=True)
+    capabilities = SimpleNamespace(on_this_machine=True, makes_nodes=True)
 
     async def renew(self) -> None:
         """As a provider's."""
@@ -242,3 +242,27 @@ async def test_what_is_felt_lately(hand) -> None:
     }
     assert felt["fetched", "client"] == (1.0, 0.0)
     assert felt["goodput", "client"] == (8e8, 0.0)
+
+
+# -- somebody's hosts -------------------------------------------------------------------------------
+
+
+async def test_what_is_left_on_hosts_is_said(hand, monkeypatch) -> None:
+    """A drop rule beside the one that a repair had put before it stayed, and nobody heard of it."""
+    clean = {"nftables": {}, "module": {}}
+    now = {"node1": clean, "node2": {"nftables": {"table inet filter": True}, "module": {"nf_tables": True}}}
+
+    async def nothing(*_: object) -> None:
+        """Service and overlay are gone."""
+
+    async def of_nodes(_: object) -> dict:
+        return now
+
+    attempt.write(replace(hand.now, before={"node1": clean, "node2": clean}))
+    monkeypatch.setattr(AtHand, "made_by", lambda self, say: SimpleNamespace(nodes=hand.nodes))
+    monkeypatch.setattr(stage, "put_back", nothing)
+    monkeypatch.setattr(state, "of_nodes", of_nodes)
+    said: list[str] = []
+    await lifecycle.leave_hosts(hand.now, said.append)
+    told = "nftables table inet filter is new: this is left of the drill, and yours to take back"
+    assert said == [f"node2: {told}"]
