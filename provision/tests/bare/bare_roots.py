@@ -73,8 +73,8 @@ def mirrors() -> list[str]:
 def unpacked(packages: Sequence[str] = PACKAGES, later: contextlib.ExitStack | None = None) -> Iterator[Path]:
     """A fresh copy of the root, removed afterwards; copies that a killed run left are removed first.
 
-    later: with which it is removed instead. For minutes after many files were removed, ext4 takes ten times as long to
-    make others (recently_deleted() in the kernel's fs/ext4/ialloc.c): that is not the next machine's to bear.
+    later: with which it is removed instead. For minutes after many files were removed, ext4 takes several times as long
+    to make others (recently_deleted() in the kernel's fs/ext4/ialloc.c): that is not the next machine's to bear.
     """
     runs = state() / "runs"
     runs.mkdir(parents=True, exist_ok=True)

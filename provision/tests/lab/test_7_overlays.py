@@ -51,10 +51,10 @@ def chosen() -> tuple[Variant, ...]:
     taken = []
     for where, often in (("lxc", EVERY), ("libvirt", 2 * EVERY)):
         there = [variant for variant in every if provider(variant) == where]
-        taken += share(there, often)
+        ours = share(there, often)
+        taken += ours
         PASSED_OVER.append(
-            f"{len(there) - len(share(there, often))} of {len(there)} modes of overlays on {where},"
-            f" each taken once in {often} commits"
+            f"{len(there) - len(ours)} of {len(there)} modes of overlays on {where}, each taken once in {often} commits"
         )
     return tuple(taken)
 

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from overlaylab.drills.judge import Finding
 from overlaylab.drills.score import score
 from overlaylab.drills.stage import Checked, Stage
 from overlaylab.machine import checkout, ready, services
+from overlaylab.nodes.netstate import State
 from overlaylab.providers import Provider, Say
 from overlaylab.specs import drill as drills
 from overlaylab.specs import overlays
@@ -50,6 +51,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
     """
     drill = asked.drill
     on_it: Stage | None = None
+    before: Mapping[str, State] | None = None
     try:
         await provider.renew()
         before = None if provider.capabilities.makes_nodes else await state.of_nodes(provider.nodes)
@@ -67,6 +69,7 @@ async def begin(asked: Asked, provider: Provider, store: Store, locked: int, say
         say("no drill is begun; putting the nodes back")
         with contextlib.suppress(UserError, NodeError):
             await stage.put_back(provider, on_it, say)
+            await _tell_what_is_left(before, provider, say)
         raise
     # Of one whose cache folder was removed nothing else knows.
     while left := attempts.open_attempt(store, provider.cluster):
@@ -317,7 +320,7 @@ async def stop(cluster: str, provider: Provider, say: Say) -> str | None:
                     on_it = hand.stage(provider.nodes)
             await stage.put_back(provider, on_it, say)
             if hand is not None:
-                await _tell_what_is_left(hand, provider, say)
+                await _tell_what_is_left(hand.before, provider, say)
             provider.nodes.drop()
     return hand.drill if hand else None
 
@@ -326,16 +329,16 @@ async def leave_hosts(hand: AtHand, say: Say) -> None:
     """Take service and overlay away from hosts that are somebody else's, and say what is left of the drill."""
     provider = hand.made_by(say)
     await stage.put_back(provider, None, say)
-    await _tell_what_is_left(hand, provider, say)
+    await _tell_what_is_left(hand.before, provider, say)
     provider.nodes.drop()
 
 
-async def _tell_what_is_left(hand: AtHand, provider: Provider, say: Say) -> None:
-    """Of a fault and its repair, on hosts: a repair need not undo all that was done."""
-    if hand.before is None:
+async def _tell_what_is_left(before: Mapping[str, State] | None, provider: Provider, say: Say) -> None:
+    """Of a fault and its repair, on hosts: a repair need not undo all that was done. before: None on the lab's own."""
+    if before is None:
         return
     now = await state.of_nodes(provider.nodes)
-    for node, differences in state.differences(hand.before, now).items():
+    for node, differences in state.differences(before, now).items():
         for one in differences:
             if not one.startswith(state.MODULE):
                 say(f"{node}: {one}: this is left of the drill, and yours to take back")

@@ -264,5 +264,24 @@ async def test_what_is_left_on_hosts_is_said(hand, monkeypatch) -> None:
     monkeypatch.setattr(state, "of_nodes", of_nodes)
     said: list[str] = []
     await lifecycle.leave_hosts(hand.now, said.append)
-    told = "nftables table inet filter is new: this is left of the drill, and yours to take back"
-    assert said == [f"node2: {told}"]
+    told = "node2: nftables table inet filter is new: this is left of the drill, and yours to take back"
+    assert said == [told]
+
+    # A drill that could not be begun may have got as far as its fault.
+    seen = iter(({"node1": clean, "node2": clean}, now))
+
+    async def before_and_after(_: object) -> dict:
+        return next(seen)
+
+    async def fail(*_: object) -> None:
+        raise NodeError("node2: no SSH")
+
+    monkeypatch.setattr(state, "of_nodes", before_and_after)
+    monkeypatch.setattr(stage, "enter", fail)
+    provider = Renewed()
+    provider.capabilities = SimpleNamespace(on_this_machine=False, makes_nodes=False)
+    provider.nodes = hand.nodes
+    asked = lifecycle.Asked(hand.drill, FLANNEL, load_profile("none"), hand.folder / "inventory.yml")
+    with pytest.raises(NodeError):
+        await lifecycle.begin(asked, provider, hand.store, 0, said.append)
+    assert said[1:] == ["no drill is begun; putting the nodes back", told]

@@ -180,16 +180,13 @@ def test_a_path_is_kept_line_by_line_and_may_not_be_empty(printed_path, lines) -
 
 def test_status_and_path_are_asked_while_pings_wait() -> None:
     script = probe_script("eth1", PEER, 1376, PLAIN)
-    order = [
-        script.index(text)
-        for text in (
-            "-s 1348 -p 6f7665726c61796c61622d70726f6f66 10.32.0.2 &\n",
-            "$(/usr/local/lib/overlaylab/overlay-status)\n",
-            "-s 1349 10.32.0.2 2>&1 &\n",
-            "$(/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2)\n",
-        )
-    ]
-    assert order == sorted(order)
+    texts = (
+        "-s 1348 -p 6f7665726c61796c61622d70726f6f66 10.32.0.2 &\n",
+        "$(/usr/local/lib/overlaylab/overlay-status)\n",
+        "-s 1349 10.32.0.2 2>&1 &\n",
+        "$(/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2)\n",
+    )
+    assert sorted(texts, key=script.index) == list(texts)
 
 
 # -- the overlay's own word -------------------------------------------------------------------------
