@@ -20,7 +20,22 @@ pytestmark = pytest.mark.skipif(not shutil.which("task"), reason="takes go-task:
 
 # Tasks without a namespace.
 PLAIN = {"default", "setup", "doctor", "version", "dev", "test", "view"}
-NAMESPACES = {"bundle", "image", "lab", "profile", "results", "viewer", "test", "bench", "docs", "drill"}
+NAMESPACES = {
+    *(
+        "bundle",
+        "image",
+        "kit",
+        "lab",
+        "hosts",
+        "profile",
+        "results",
+        "viewer",
+        "test",
+        "bench",
+        "docs",
+        "drill",
+    )
+}
 
 
 HANDED_ON = sorted(

@@ -6,7 +6,7 @@ import click
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
-from overlaylab.image import node_image
+from overlaylab.image import kit, node_image
 from overlaylab.machine import packages, ready
 
 system_option = click.option(
@@ -41,6 +41,16 @@ def validate(system: str) -> None:
     ready.ensure(groups=packages.MAKING)
     node_image.validate(system)
     click.echo(f"the definition of image {system} is valid (packer/)")
+
+
+@command.command()
+def lock() -> None:
+    """Write the locks of packages anew from what the mirrors have today; print what changed."""
+    ready.ensure(groups=packages.MAKING)
+    changed = kit.renew_lock()
+    click.echo(
+        "\n".join(["node kit:", *(f"  {line}" for line in changed)]) if changed else "node kit: as before"
+    )
 
 
 @command.command()
