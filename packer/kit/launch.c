@@ -1,19 +1,26 @@
 // Starts a program of the node kit with the kit's own loader and libraries, wherever the kit lies.
 //
 // Every program in the kit's bin is a link to this one, HOME/libexec/launch: /proc/self/exe tells where HOME is, and
-// AT_EXECFN (getauxval(3)) under which name it was started. What is started then is the loader, under a link that has
-// the program's name, so that ps, ss and pgrep show that (ld.so(8): --library-path, --argv0).
+// AT_EXECFN (getauxval(3)) under which name it was started; where that is a script, its first line names the program,
+// and the kernel makes that argument 0 (execve(2)). What is started then is the loader, under a link that has the
+// program's name, so that ps, ss and pgrep show that (ld.so(8): --library-path, --argv0).
 //
-// It uses no library, so that it runs on every Linux of this architecture. VARIABLE and FOLDER, where they are given:
-// a variable of the environment, set to a folder of the kit.
+// It uses no library, so that it runs on every Linux of this architecture. Where they are given: VARIABLE and FOLDER, a
+// variable of the environment that is set to a folder of the kit; ARGUMENTS, what goes before the program's own; PREFIX, what the
+// file's name in libexec begins with, where another program of the kit has that name too.
 
 #define STDERR 2
 #define SYS_WRITE 1
+#define SYS_STAT 4
 #define SYS_EXECVE 59
 #define SYS_EXIT 60
 #define SYS_READLINK 89
 #define AT_EXECFN 31
 #define PATH_MAX 4096
+
+#ifndef PREFIX
+#define PREFIX ""
+#endif
 
 typedef unsigned long word;
 
@@ -67,6 +74,13 @@ static const char *last_part(const char *path) {
     return last;
 }
 
+// Whether both paths lead to the same file: device and inode are the first two words of what stat(2) gives.
+static int are_one(const char *one, const char *other) {
+    word first[32], second[32];
+    return !call(SYS_STAT, (word)one, (word)first, 0) && !call(SYS_STAT, (word)other, (word)second, 0) &&
+           first[0] == second[0] && first[1] == second[1];
+}
+
 // Cuts the last part off, with its slash.
 static void to_parent(char *path) {
     word count = length(path);
@@ -89,13 +103,14 @@ void begin(word *stack) {
     word count = stack[0], variables = 0, i;
     char **arguments = (char **)(stack + 1);
     char **environment = arguments + count + 1;
-    const char *name = "";
+    const char *self = "", *name;
     word *auxiliary;
     long size;
 
     while (environment[variables]) variables++;
     for (auxiliary = (word *)(environment + variables + 1); auxiliary[0]; auxiliary += 2)
-        if (auxiliary[0] == AT_EXECFN) name = last_part((const char *)auxiliary[1]);
+        if (auxiliary[0] == AT_EXECFN) self = (const char *)auxiliary[1];
+    name = joined(PREFIX, last_part(!count || are_one(self, "/proc/self/exe") ? self : arguments[0]), "");
     size = call(SYS_READLINK, (word)"/proc/self/exe", (word)home, sizeof home - 1);
     if (size <= 0) end("needs /proc for ", name);
     home[size] = 0;
@@ -103,7 +118,14 @@ void begin(word *stack) {
     to_parent(home);
 
     // On the stack, which takes as many arguments as the kernel does.
-    char *words[count + 8];
+#ifdef ARGUMENTS
+    static char *const more[] = {ARGUMENTS};
+    word mores = sizeof more / sizeof *more;
+#else
+    char *const *more = 0;
+    word mores = 0;
+#endif
+    char *words[count + mores + 8];
     char *changed[variables + 2];
     words[0] = count ? arguments[0] : (char *)name;
     words[1] = "--inhibit-cache";
@@ -112,8 +134,9 @@ void begin(word *stack) {
     words[4] = "--argv0";
     words[5] = words[0];
     words[6] = joined(home, "/libexec/", name);
-    for (i = 1; i < count; i++) words[6 + i] = arguments[i];
-    words[6 + (count ? count : 1)] = 0;
+    for (i = 0; i < mores; i++) words[7 + i] = more[i];
+    for (i = 1; i < count; i++) words[6 + mores + i] = arguments[i];
+    words[6 + mores + (count ? count : 1)] = 0;
 
     for (i = 0; i <= variables; i++) changed[i] = environment[i];
 #ifdef VARIABLE

@@ -5,10 +5,12 @@ usermod --password '*' lab # no password, yet not "locked", which sshd would ref
 passwd --quiet --lock root
 install -d -m 750 /etc/sudoers.d
 # Terminal and PAM session serve interactive use only, and cost 0.2 s a call under emulation.
-printf '%s\n' 'lab ALL=(ALL) NOPASSWD: ALL' 'Defaults:lab !use_pty, !pam_session, !pam_setcred' >/etc/sudoers.d/lab
+# The node kit first; and tc, bridge and the daemons lie in sbin, which Debian leaves out for users. Here of what sudo
+# starts, below of login shells and of commands.
+path=/opt/overlaylab/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+printf '%s\n' 'lab ALL=(ALL) NOPASSWD: ALL' 'Defaults:lab !use_pty, !pam_session, !pam_setcred' \
+    "Defaults:lab secure_path=\"$path\"" >/etc/sudoers.d/lab
 chmod 440 /etc/sudoers.d/lab
-# tc, bridge and the daemons lie in sbin, which Debian leaves out for users: here of login shells, below of commands.
-path=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 echo "export PATH=$path" >/etc/profile.d/overlaylab.sh
 install -d /etc/ssh/sshd_config.d
 cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<CONF

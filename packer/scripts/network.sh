@@ -35,3 +35,5 @@ CONF
 # udev would give virtual links MAC addresses of its own (systemd.link(5), MACAddressPolicy); daemons
 # that set one lose the race. The name policy goes with it: net.ifnames=0 says the same.
 ln -sf /dev/null /etc/systemd/network/99-default.link
+# Users may ping, as systemd has it by default and Debian has not: the kit's ping has no file capability.
+printf 'net.ipv4.ping_group_range = 0 2147483647\n' >/etc/sysctl.d/50-overlaylab.conf

@@ -4,7 +4,7 @@ set -eu
 
 # Services of overlays and tools: whoever needs one starts it.
 for unit in docker.service docker.socket containerd.service etcd.service bird.service bird6.service \
-    openvswitch-switch.service iperf3.service nftables.service nginx.service rsync.service; do
+    openvswitch-switch.service iperf3.service nftables.service nginx.service; do
     # Asked first, as under emulation each `disable` takes seconds.
     if systemctl is-enabled --quiet "$unit" 2>/dev/null; then systemctl disable --quiet "$unit"; fi
 done

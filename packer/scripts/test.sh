@@ -36,10 +36,11 @@ expect("access", "ssh-keygen -q -t ed25519 -N '' -f /run/tested; sshd -T -h /run
        " rm /run/tested /run/tested.pub",
        "authorizedkeysfile /run/overlaylab-authorized-keys\nkbdinteractiveauthentication no\n"
        "passwordauthentication no\npermitrootlogin no\n"
-       "setenv PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
-expect("path", "su - lab -c 'command -v tc bridge'", "/usr/sbin/tc\n/usr/sbin/bridge")
+       "setenv PATH=/opt/overlaylab/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+expect("path", "su - lab -c 'command -v tc bridge'", "/opt/overlaylab/bin/tc\n/opt/overlaylab/bin/bridge")
+expect("path", "sudo -u lab sudo sh -c 'command -v tc'", "/opt/overlaylab/bin/tc")
 expect("access", "awk -F: '$2 !~ /^[!*]/ {print $1}' /etc/shadow", "")
-expect("capabilities", "sudo -u nobody ping -c 1 -W 2 127.0.0.1 >/dev/null && echo ok", "ok")
+expect("capabilities", "sudo -u nobody /opt/overlaylab/bin/ping -c 1 -W 2 127.0.0.1 >/dev/null && echo ok", "ok")
 
 # Nobody's key: the one that let us in is in memory, and the words of it in no file.
 expect("keys", "test -s /run/overlaylab-authorized-keys && echo there", "there")

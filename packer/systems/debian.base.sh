@@ -1,10 +1,11 @@
 #!/bin/sh
-# Makes a bootable Debian disk from packages alone.
-# Usage: debian.base.sh FOLDER; FOLDER is empty and belongs to the caller, who finds
-# FOLDER/base.raw there. Root needs nothing else; an ordinary user works in a user namespace (subuid, subgid).
+# Makes a bootable Debian disk from packages and the node kit.
+# Usage: debian.base.sh FOLDER KIT; FOLDER is empty and belongs to the caller, who finds FOLDER/base.raw there; KIT is a
+# folder with kit.tar.gz and kit.digest. Root needs nothing else; an ordinary user works in a user namespace (subuid, subgid).
 set -eu
 
 folder=$1
+kit=$2
 suite=bookworm
 uuid=$(cat /proc/sys/kernel/random/uuid)
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -25,13 +26,13 @@ fi
 
 # Copies, because that root can not look into a home folder.
 mkdir "$folder/input"
-cp "$here"/debian.*.sh "$here"/../scripts/*.sh "$folder/input/"
+cp "$here"/debian.*.sh "$here"/../scripts/*.sh "$kit"/kit.tar.gz "$kit"/kit.digest "$folder/input/"
 chmod -R a+rX "$folder/input"
 cd "$folder"
 
 # Documentation goes, licences stay. mmdebstrap hands each hook the root's path as $1.
 # shellcheck disable=SC2016
-mmdebstrap --mode="$mode" --variant=apt --components=main,non-free \
+mmdebstrap --mode="$mode" --variant=apt --components=main \
     --include="$(sed 's/#.*//' "$here/debian.packages" | xargs | tr ' ' ',')" \
     --aptopt='Acquire::Languages "none"' \
     --dpkgopt='path-exclude=/usr/share/man/*' \

@@ -8,9 +8,10 @@ uuid=$3
 
 chroot "$root" useradd --create-home --shell /bin/bash lab
 
-# Calico's templates speak bird 1.6; its package excludes bird2's, so it is unpacked beside it.
-mkdir -p "$root/usr/lib/overlaylab/bird1"
-chroot "$root" sh -c 'cd /usr/lib/overlaylab && apt-get -qq download bird && dpkg -x bird_*.deb bird1 && rm bird_*.deb'
+# The node kit, with its digest as what brings it to other hosts writes it (nodes/kit_delivery.py).
+mkdir -p "$root/opt/overlaylab" "$root/usr/lib/overlaylab"
+tar -xzf "$input/kit.tar.gz" -C "$root/opt/overlaylab" --no-same-owner
+cp "$input/kit.digest" "$root/opt/overlaylab/"
 
 echo debian >"$root/etc/hostname"
 printf '127.0.0.1\tlocalhost\n127.0.1.1\tdebian\n::1\tlocalhost\n' >"$root/etc/hosts"

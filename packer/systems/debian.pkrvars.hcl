@@ -11,7 +11,6 @@ kernel_modules = [
 ]
 tools = {
   bird      = "bird --version"
-  bird1     = "/usr/lib/overlaylab/bird1/usr/sbin/bird --version"
   conntrack = "conntrack --version"
   curl      = "curl --version"
   dig       = "dig -v"
@@ -30,7 +29,6 @@ tools = {
   netperf   = "netperf -V"
   nft       = "nft --version"
   nginx     = "nginx -v"
-  ovs       = "ovs-vsctl --version"
   ping      = "ping -V"
   python    = "python3 --version"
   qperf     = "qperf --version"

@@ -11,7 +11,7 @@ ip -4 neigh show | while read -r neighbour _ device _ mac _; do
 done
 sysctl -qw net.ipv4.neigh.default.gc_thresh1=4 net.ipv4.neigh.default.gc_thresh2=8 net.ipv4.neigh.default.gc_thresh3=16
 cat >/usr/local/sbin/inventory-agent <<'END'
-#!/usr/bin/python3
+#!/opt/overlaylab/bin/python3
 import socket, sys, time
 
 network = sys.argv[1]

@@ -8,7 +8,7 @@ names="backup-agent indexer flanneld weaver"
 share=3
 END
 cat >/usr/local/sbin/cpu-share <<'END'
-#!/usr/bin/python3
+#!/opt/overlaylab/bin/python3
 import os, signal, time
 
 PERIOD = 0.2

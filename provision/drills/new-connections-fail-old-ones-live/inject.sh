@@ -10,7 +10,7 @@ table inet jumphost {
 }
 END
 cat >/usr/local/sbin/metrics-relay <<'END'
-#!/usr/bin/python3
+#!/opt/overlaylab/bin/python3
 import socket, time
 
 listener = socket.create_server(("127.0.0.1", 9125), backlog=512)

@@ -15,7 +15,7 @@ cat >/run/systemd/system/export.service <<END
 Description=Export of yesterday's orders
 [Service]
 NetworkNamespacePath=/run/netns/$container
-ExecStart=/usr/bin/ping -n -q -i 1 ${ENDPOINT%.*}.250
+ExecStart=/opt/overlaylab/bin/ping -n -q -i 1 ${ENDPOINT%.*}.250
 END
 systemctl daemon-reload
 systemctl start export.service

@@ -32,4 +32,4 @@ set -a
 # shellcheck source=/dev/null
 . /run/overlaylab/overlay/calico.env
 set +a
-for file in "$folder"/*.yml; do timeout 60 /usr/local/lib/overlaylab/calico/calicoctl apply -f "$file"; done
+for file in "$folder"/*.yml; do timeout 60 /opt/overlaylab/overlay/calico/calicoctl apply -f "$file"; done

@@ -61,7 +61,7 @@ def test_a_second_endpoint_is_made_once_and_a_reset_takes_it_away(containers) ->
     before = states(containers)
     flannel = Variant("flannel", "host-gw")
     containers.converge(flannel)
-    said = [containers.sh("/usr/local/lib/overlaylab/overlay-start endpoint2") for _ in range(2)]
+    said = [containers.sh("/opt/overlaylab/overlay/overlay-start endpoint2") for _ in range(2)]
     assert said == [dict.fromkeys(before, "changed\n"), dict.fromkeys(before, "unchanged\n")]
     arguments = dict(overlays.load("flannel").modes["host-gw"].arguments)
     ansible.run_playbook(containers.inventory, "flannel", "reset", arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -20,6 +21,8 @@ def test_weave_on_ssh_hosts(request, quickest, lab_in, tmp_path) -> None:
     before = {n: netstate.normalise(json.loads(t)) for n, t in nodes.sh(netstate.COLLECT).items()}
     hosts = tmp_path / "hosts.yml"
     write_inventory(hosts, Inventory("hosts", "external", load_inventory(nodes.inventory).nodes))
+    # As somebody else's: one without the kit, one with another.
+    nodes.sh("[ $(hostname) = node1 ] && rm -rf /opt/overlaylab || echo another >/opt/overlaylab/kit.digest")
     # Whoever calls what makes nodes now fails.
     shadow = tmp_path / "bin"
     shadow.mkdir()
@@ -31,6 +34,8 @@ def test_weave_on_ssh_hosts(request, quickest, lab_in, tmp_path) -> None:
     lab.environment["PATH"] = f"{shadow}:{lab.environment['PATH']}"
     output = lab.run("lab:weave")
     assert "was called" not in output
+    assert "node1, node2" in re.search(r"sending the node kit to (.*),", output).group(1)
+    assert "the node kit goes to /opt/overlaylab" in output
 
     assert lab.query("SELECT provider, accelerator FROM run") == [
         ("hosts", "shared-kernel" if in_containers else "tcg")
@@ -40,3 +45,9 @@ def test_weave_on_ssh_hosts(request, quickest, lab_in, tmp_path) -> None:
     after = {n: netstate.normalise(json.loads(t)) for n, t in nodes.sh(netstate.COLLECT).items()}
     assert {n: netstate.difference(before[n], after[n]) for n in before} == {"node1": [], "node2": []}
     assert nodes.sh("systemctl list-units --all --no-legend 'overlaylab-*'") == units
+    assert re.findall(r"^node.*", lab.run("hosts:clean"), re.MULTILINE) == [
+        "node1: /opt/overlaylab removed",
+        "node2: /opt/overlaylab removed",
+    ]
+    assert set(nodes.sh("ls -a /opt").values()) == {".\n..\n"}
+    nodes.clean()

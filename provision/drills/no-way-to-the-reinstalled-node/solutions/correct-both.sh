@@ -6,7 +6,7 @@ set -a
 # shellcheck source=/dev/null
 . /run/overlaylab/overlay/calico.env
 set +a
-timeout 60 /usr/local/lib/overlaylab/calico/calicoctl patch node "$NODENAME" \
+timeout 60 /opt/overlaylab/overlay/calico/calicoctl patch node "$NODENAME" \
     --patch '{"spec":{"bgp":{"ipv4Address":"'"$ADDRESS"'/24"}}}'
 tries=0
 until ip -4 route show match "$PEER_ENDPOINT" proto bird | grep -q " via $PEER_ADDRESS "; do

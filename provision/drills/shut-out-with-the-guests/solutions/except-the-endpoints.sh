@@ -5,7 +5,7 @@ set -a
 # shellcheck source=/dev/null
 . /run/overlaylab/overlay/calico.env
 set +a
-timeout 60 /usr/local/lib/overlaylab/calico/calicoctl apply -f - <<END
+timeout 60 /opt/overlaylab/overlay/calico/calicoctl apply -f - <<END
 apiVersion: projectcalico.org/v3
 kind: GlobalNetworkPolicy
 metadata: {name: no-guests}

@@ -5,5 +5,5 @@ set -a
 # shellcheck source=/dev/null
 . /run/overlaylab/overlay/calico.env
 set +a
-timeout 60 /usr/local/lib/overlaylab/calico/calicoctl delete globalnetworkpolicy no-guests
+timeout 60 /opt/overlaylab/overlay/calico/calicoctl delete globalnetworkpolicy no-guests
 sleep 5

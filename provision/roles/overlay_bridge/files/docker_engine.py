@@ -27,7 +27,8 @@ NAME, SECOND = "endpoint", "endpoint2"
 COMMAND = ["/bin/sleep", "infinity"]
 API = "v1.41"
 """That of Docker 20.10."""
-RESET = "/usr/local/lib/overlaylab/overlay-reset"
+KIT = "/opt/overlaylab"
+RESET = "/opt/overlaylab/overlay/overlay-reset"
 
 SYSCTLS = ("net/ipv4/ip_forward", "net/ipv4/conf/*/forwarding", "net/ipv4/conf/*/accept_redirects",
            "net/ipv4/neigh/default/gc_thresh[123]")  # fmt: skip
@@ -176,7 +177,7 @@ def start(options):
 
 def record():
     """Note the node's state as it is before the daemon changes it."""
-    common = '. /usr/local/lib/overlaylab/common.sh && record_before && record_sysctls "$@"'
+    common = '. /opt/overlaylab/overlay/common.sh && record_before && record_sysctls "$@"'
     subprocess.run(["sh", "-euc", common, "sh", *SYSCTLS], check=True)
     # Asking loads modules where there were none: record_before has seen to that.
     policy = subprocess.run(["iptables", "-S", "FORWARD"], capture_output=True, text=True, check=False).stdout
@@ -186,17 +187,22 @@ def record():
 
 
 def image():
-    """A root file system with nothing but sleep(1) and its libraries, as a tar file: no registry is needed."""
+    """A root file system with nothing but the kit's sleep(1) and its libraries, as a tar file: no registry is needed."""
     import io
     import tarfile  # here, because overlay-reset and overlay-status need it never
 
-    program = os.path.realpath("/bin/sleep")
-    told = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    loader = f"{KIT}/lib/ld-linux-x86-64.so.2"
+    program = os.path.realpath(f"{KIT}/libexec/sleep")
+    argv = [loader, "--inhibit-cache", "--library-path", f"{KIT}/lib", "--list", program]
+    told = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", dereference=True) as tar:
         tar.add(program, "bin/sleep")
-        for library in re.findall(r"/\S+", told):
-            tar.add(library, library.lstrip("/"))
+        # By the path that the program itself names, and where the loader looks.
+        tar.add(loader, f"lib64/{os.path.basename(loader)}")
+        for library in re.findall(r"=> (\S+)", told):
+            if not library.endswith(os.path.basename(loader)):
+                tar.add(library, f"lib/x86_64-linux-gnu/{os.path.basename(library)}")
     return packed.getvalue()
 
 

@@ -1,6 +1,6 @@
 # Sourced by the start scripts of overlays whose policy is Calico's, after common.sh and etcd.sh.
 # shellcheck shell=sh disable=SC2034,SC2154
-calico=/usr/local/lib/overlaylab/calico
+calico=/opt/overlaylab/overlay/calico
 calico_run=/run/overlaylab/calico
 felix_unit=overlaylab-calico-felix.service
 # For calicoctl and the CNI plugin, which live for seconds: most of the time they would collect garbage (calico.env.j2).

@@ -1,5 +1,7 @@
 # Sourced by the overlays' start scripts.
 # shellcheck shell=sh
+# The node kit's programs before the node's own, also where somebody types the script's name.
+PATH=/opt/overlaylab/bin:$PATH
 state=/run/overlaylab/overlay
 # Where the CNI plugin host-local keeps what it handed out; its own default would outlive a reboot.
 # shellcheck disable=SC2034  # of those that source this

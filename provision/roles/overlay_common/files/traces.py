@@ -13,6 +13,7 @@ STATE = "/run/overlaylab/overlay"
 LEASES = "/run/overlaylab/cni"
 """Of the CNI plugin host-local (common.sh)."""
 SYSCTLS = "/proc/sys"
+os.environ["PATH"] = "/opt/overlaylab/bin:" + os.environ.get("PATH", os.defpath)
 ENDPOINTS = ("endpoint", "endpoint2")
 NETFILTER_TABLES = ("filter", "nat", "mangle", "raw", "security")
 CAP_SYS_MODULE = 16

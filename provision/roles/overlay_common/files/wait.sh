@@ -7,7 +7,7 @@ read -r now _ </proc/uptime
 end=$((${now%.*} + limit))
 while :; do
     # A status that cannot be read does not become right by waiting.
-    status=$(/usr/local/lib/overlaylab/overlay-status) || exit 1
+    status=$(/opt/overlaylab/overlay/overlay-status) || exit 1
     case $status in *'"healthy":true'*) echo "$status"; exit 0 ;; esac
     read -r now _ </proc/uptime
     [ "${now%.*}" -lt "$end" ] || break

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.common.yaml import yaml_load
 
-SCRIPTS = "/usr/local/lib/overlaylab"
+SCRIPTS = "/opt/overlaylab/overlay"
 UNITS = "/run/systemd/system"
 """After a reboot nothing of the overlay is left there, and nothing starts it."""
 STATE = "/run/overlaylab/overlay"

@@ -1,6 +1,6 @@
 # Sourced by the start scripts of overlays whose data path is Flannel's, after common.sh, etcd.sh and the settings.
 # shellcheck shell=sh disable=SC2034,SC2154
-flannel=/usr/local/lib/overlaylab/flannel
+flannel=/opt/overlaylab/overlay/flannel
 flannel_run=/run/overlaylab/flannel
 flannel_unit=overlaylab-flannel.service
 

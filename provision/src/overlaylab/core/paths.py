@@ -21,6 +21,11 @@ DB = ROOT / "db"
 VIEWER = ROOT / "viewer"
 
 
+# Where a node has the node kit, and below it what overlays bring: programs, scripts, daemons. The second one where /opt
+# cannot be written.
+NODE_HOME, OTHER_NODE_HOME = "/opt/overlaylab", "/var/opt/overlaylab"
+
+
 @dataclass(frozen=True)
 class Place:
     """A variable that says where something lies, with its row in docs/tasks.md, in Markdown."""

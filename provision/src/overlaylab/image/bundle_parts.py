@@ -23,7 +23,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
 from overlaylab.desktop import modules as viewer_modules
 from overlaylab.desktop import runtime as viewer_runtime
-from overlaylab.image import bundle_packages, daemons, lxc_box, node_image
+from overlaylab.image import bundle_packages, daemons, kit, lxc_box, node_image
 from overlaylab.image.bundle_systems import WHEELS, System
 from overlaylab.machine import packages as host_packages
 from overlaylab.machine import wheels
@@ -168,6 +168,18 @@ def images() -> Source:
     )
 
 
+def node_kit() -> Source:
+    """The node kit, for hosts that the lab does not make: its own nodes have it in their image."""
+    made = kit.ensure()
+    files = (made.archive, made.archive.with_name(kit.MANIFEST))
+    return Source(
+        "kit",
+        "the node kit, for SSH hosts",
+        ("each package its own, in share/licences of the kit",),
+        {f"{FOLDER}/kits/{made.archive.parent.name}/{path.name}": path for path in files},
+    )
+
+
 def overlays(names: Iterable[str]) -> Source:
     """Daemons, built where they are not there. Their archives alone: what is in them follows."""
     files = {}
@@ -294,6 +306,7 @@ def sources(
     yield packages(system, architecture, contents)
     if LAB in contents:
         yield images()
+        yield node_kit()
         yield overlays(names)
     if VIEWER in contents or TEST in contents:
         yield modules()

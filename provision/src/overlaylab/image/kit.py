@@ -26,7 +26,6 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say, step
 from overlaylab.image import kit_tree, package_lock, process
 from overlaylab.image.kit_tree import Part, Tree
-from overlaylab.image.node_image import lock as locked_file
 from overlaylab.image.package_lock import PREFER, Package, Policy
 from overlaylab.machine import bundle_source, ready, userns
 from overlaylab.machine.packages import find_program
@@ -44,9 +43,7 @@ KEPT = 2
 DISK_BYTES = 2 * 10**9
 MEMORY_MIB = 500
 
-# Where a node has it; packer/kit/launch.c finds the rest from there. Elsewhere where /opt cannot be written.
-HOME, OTHER_HOME = "/opt/overlaylab", "/var/opt/overlaylab"
-# The file in it with the digest of the kit that was unpacked there: written last.
+# The file in a node's home with the digest of the kit that was unpacked there: written last.
 DIGEST = "kit.digest"
 
 
@@ -81,6 +78,9 @@ def parts(document: Document) -> tuple[Part, ...]:
             {key: path for one in about["programs"] for key, path in _named(one)},
             about.get("folders", {}),
             about.get("environment", {}),
+            tuple(about.get("arguments", ())),
+            about.get("prefix", ""),
+            tuple(about.get("without", ())),
         )
         for name, about in document.data["parts"].items()
     )
@@ -140,7 +140,7 @@ def ensure(rules: Policy = PREFER) -> Kit:
         return found
     target = folder()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with locked_file(target.parent / ".lock", "another kit:build runs; waiting for it"):
+    with process.lock(target.parent / ".lock", "another kit:build runs; waiting for it"):
         if not cached() and not bundle_source.supply(target, "the node kit"):
             for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
                 process.end_leftovers(stale)
@@ -193,16 +193,14 @@ def _build(work: Path, locked: Sequence[Package], rules: Policy) -> None:
         tree = Tree(root, home)
         wanted = parts(document)
         for part in wanted:
-            launcher = tree.compile_launcher(
-                document.data["compiler"], DEFINITION / LAUNCHER, part.environment
-            )
+            launcher = tree.compile_launcher(document.data["compiler"], DEFINITION / LAUNCHER, part)
             tree.add(part, launcher)
         tree.add_libraries()
         compiler = document.data["compiler"]
         tree.add_licences(
             p.name for p in got if p.name not in (compiler, f"lib{compiler}-dev", f"lib{compiler}1")
         )
-        tree.compile_python(HOME)
+        tree.compile_python(paths.NODE_HOME)
         tools = {
             tool: kit_tree.version(home / "bin", argv) for tool, argv in document.data["versions"].items()
         }

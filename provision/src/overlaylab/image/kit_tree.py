@@ -41,6 +41,9 @@ class Part:
     programs: Mapping[str, str | None]
     folders: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    prefix: str = ""
+    without: tuple[str, ...] = ()
 
 
 class Tree:
@@ -56,44 +59,44 @@ class Tree:
         for folder in ("bin", "lib", "libexec/as", "share/licences"):
             (home / folder).mkdir(parents=True)
 
-    def compile_launcher(self, compiler: str, source: Path, environment: Mapping[str, str]) -> str:
-        """The launcher for programs with this environment; its name in libexec."""
-        if len(environment) > 1:
-            raise ValueError("the launcher sets one variable")
-        name = "-".join(["launch", *environment])
+    def compile_launcher(self, compiler: str, source: Path, part: Part) -> str:
+        """The launcher for a part's programs; its name in libexec."""
+        defined = []
+        for variable, folder in part.environment.items():
+            defined += [f'-DVARIABLE="{variable}"', f'-DFOLDER="{folder}"']
+        if part.arguments:
+            defined.append("-DARGUMENTS=" + ", ".join(f'"{word}"' for word in part.arguments))
+        if part.prefix:
+            defined.append(f'-DPREFIX="{part.prefix}"')
+        name = f"launch-{part.name}" if defined else "launch"
         target = self.home / "libexec" / name
-        if target.exists():
-            return name
-        defined = [
-            f'-D{key}="{value}"'
-            for pair in environment.items()
-            for key, value in zip(("VARIABLE", "FOLDER"), pair, strict=True)
-        ]
-        libraries = self.root / "usr/lib/x86_64-linux-gnu"
-        self._run([
-            *self._loaded(self._program(compiler, None)),
-            f"-B{libraries / compiler}", "-nostdlib", "-static", *defined, "-o", str(target), str(source),
-        ])  # fmt: skip
+        if not target.exists():
+            folder = str(self.root / "usr/lib/x86_64-linux-gnu" / compiler)
+            argv = self._loaded(self._program(compiler, None))
+            self._run(
+                [*argv, f"-B{folder}", "-nostdlib", "-static", *defined, "-o", str(target), str(source)]
+            )
+            target.chmod(0o755)
         return name
 
     def add(self, part: Part, launcher: str) -> None:
         """Put a part in: its programs, each a link to the launcher, its folders, and what libraries they need."""
         before = self._bytes()
         for name, path in part.programs.items():
-            self._add_program(name, path, launcher)
+            self._add_program(name, path, launcher, part.prefix)
         for inside, outside in part.folders.items():
-            self._add_folder(inside, self.root / outside)
+            self._add_folder(inside, self.root / outside, part.without)
         self.sizes[part.name] = self._bytes() - before
 
-    def _add_program(self, name: str, path: str | None, launcher: str) -> None:
+    def _add_program(self, name: str, path: str | None, launcher: str, prefix: str) -> None:
         source = self._program(name, path)
-        base = name.rpartition("/")[2]
+        base = prefix + name.rpartition("/")[2]
         link = self.home / "bin" / name
         link.parent.mkdir(exist_ok=True)
         if not _is_elf(source):
             raise self._wrong(f"program {name}", "must be a program, not a script", source)
         # A program under several names is one file.
-        kept = source.relative_to(self.root).name
+        kept = prefix + source.name
         target = self.home / "libexec" / kept
         if not target.exists():
             self._copy(source, f"libexec/{kept}")
@@ -103,11 +106,13 @@ class Tree:
         link.symlink_to(os.path.relpath(self.home / "libexec" / launcher, link.parent))
         (self.home / "libexec/as" / base).symlink_to(f"../../lib/{LOADER}")
 
-    def _add_folder(self, inside: str, source: Path) -> None:
+    def _add_folder(self, inside: str, source: Path, without: Sequence[str]) -> None:
         if not source.is_dir():
             raise self._wrong(f"folder {inside}", "must be in the packages", source)
         for path in sorted(source.rglob("*")):
             target = self.home / inside / path.relative_to(source)
+            if any(target.is_relative_to(self.home / one) for one in without):
+                continue
             real = self._real(path)
             if path.is_dir() and not path.is_symlink():
                 target.mkdir(parents=True, exist_ok=True)

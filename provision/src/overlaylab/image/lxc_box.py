@@ -78,7 +78,7 @@ def build(system: str = "debian") -> Path:
     if is_built(system):
         return box_path(system)
     folder = node_image.build(system)
-    with node_image.lock(folder.parent / ".lock", "another image:build runs; waiting for it"):
+    with process.lock(folder.parent / ".lock", "another image:build runs; waiting for it"):
         if is_built(system):
             return box_path(system)
         _preflight()

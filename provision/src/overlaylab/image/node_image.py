@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -25,7 +24,7 @@ from typing import Any
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say, step
-from overlaylab.image import boxes, process
+from overlaylab.image import boxes, kit, process
 from overlaylab.machine import bundle_source, ready, ssh_keys, userns
 from overlaylab.machine.packages import find_program
 
@@ -64,7 +63,7 @@ def image_key(system: str = "debian") -> str:
 
     Raises UserError for a system without a definition.
     """
-    digest = hashlib.sha256(f"format {MANIFEST_FORMAT}\n".encode())
+    digest = hashlib.sha256(f"format {MANIFEST_FORMAT} kit {kit.key()}\n".encode())
     for path in input_files(system):
         content = path.read_bytes()
         digest.update(f"{path.relative_to(PACKER)} {len(content)}\n".encode() + content)
@@ -123,23 +122,24 @@ def build(system: str = "debian") -> Path:
     if not bundle_source.present():
         _preflight(system)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with lock(
+    with process.lock(
         target.parent / ".lock", f"another image:build runs; waiting for it ({target.parent / '.lock'})"
     ):
         if (target / MANIFEST).exists() or bundle_source.supply(target, f"the image of {system}"):
             return target
+        made_of = kit.ensure()
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
             process.end_leftovers(stale)
             process.remove(stale)
         with process.interruptible(), _workspace(target.parent) as work:
-            _build_in(work, system)
+            _build_in(work, system, made_of)
             (work / "result").rename(target)
         _prune(target, system)
     say(f"image {target.name} is ready: {target / BOX}")
     return target
 
 
-def _build_in(work: Path, system: str) -> None:
+def _build_in(work: Path, system: str, made_of: kit.Kit) -> None:
     """All of the build below ``work``; leaves ``work/result`` with box and manifest."""
     accelerator = ready.accelerator()
     (work / "tmp").mkdir()
@@ -162,9 +162,10 @@ def _build_in(work: Path, system: str) -> None:
     }
     maker = PACKER / "systems" / f"{system}.base.sh"
     if maker.exists():
+        _lay_kit(made_of, work / "kit")
         (work / "base").mkdir()
         with step(f"image {system} base", "image: base disk from packages", 60):
-            argv = ["sh", str(maker), str(work / "base")]
+            argv = ["sh", str(maker), str(work / "base"), str(work / "kit")]
             # dpkg looks for a configuration in the home, where root of the namespace may not look.
             home = {"HOME": str(work / "tmp")}
             process.run(argv, log, {**environment, **home}, what="base disk", own_mounts=True)
@@ -188,10 +189,18 @@ def _build_in(work: Path, system: str) -> None:
         "build_seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
         "accelerator": accelerator,
         "git_commit": _git_commit(),
+        "kit": made_of.digest,
         **report,
     }
     (result / MANIFEST).write_text(json.dumps(written, indent=1, sort_keys=True) + "\n")
     log.unlink(missing_ok=True)
+
+
+def _lay_kit(made: kit.Kit, folder: Path) -> None:
+    """What the base's maker puts into the system: the kit, and the file that names it there."""
+    folder.mkdir()
+    shutil.copy(made.archive, folder / kit.ARCHIVE)
+    (folder / kit.DIGEST).write_text(f"{made.digest}\n")
 
 
 def _refuse_keys(box: Path, public: str) -> None:
@@ -293,16 +302,3 @@ def _workspace(parent: Path) -> Iterator[Path]:
         yield work
     finally:
         process.remove(work)
-
-
-@contextlib.contextmanager
-def lock(path: Path, waiting: str | None = None) -> Iterator[None]:
-    """Hold an exclusive lock, which ends with the process however it ends; says ``waiting`` if it must."""
-    with path.open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if waiting:
-                say(waiting)
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
@@ -14,6 +15,7 @@ from types import FrameType
 
 from overlaylab.core import disk_full
 from overlaylab.core.errors import UserError
+from overlaylab.core.progress import say
 
 # Seconds that Packer has to stop its VM and clean up.
 GRACE = 20
@@ -166,3 +168,16 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def lock(path: Path, waiting: str | None = None) -> Iterator[None]:
+    """Hold an exclusive lock, which ends with the process however it ends; says ``waiting`` if it must."""
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if waiting:
+                say(waiting)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

@@ -19,7 +19,7 @@ from string import Template
 
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
-from overlaylab.image import boxes, node_image
+from overlaylab.image import boxes, node_image, process
 
 # The machine, with ``$`` in place of what differs.
 OVF = node_image.PACKER / "virtualbox" / "box.ovf"
@@ -60,7 +60,7 @@ def build(system: str = "debian") -> Path:
     target = box_path(system)
     if target.exists():
         return target
-    with node_image.lock(
+    with process.lock(
         target.with_name(".virtualbox.lock"), "another command makes VirtualBox's box; waiting"
     ):
         if target.exists():

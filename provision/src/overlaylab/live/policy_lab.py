@@ -28,7 +28,7 @@ from overlaylab.store.database_errors import explained
 from overlaylab.store.store import Store
 from overlaylab.tools import base as tools
 
-COMMAND = "/usr/local/lib/overlaylab/overlay-policy"
+COMMAND = "/opt/overlaylab/overlay/overlay-policy"
 SUITE = "policy"
 # Among a trial's parameters: how many rules its traffic had to pass; 0 under no policy.
 RULES = "policy_rules"

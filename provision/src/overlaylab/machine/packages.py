@@ -16,6 +16,7 @@ from overlaylab.machine.root import prefix, run_as_root
 IMAGES = "images"
 REACHING = "reaching the nodes"
 BUILDING = "building overlay daemons"
+KIT = "the node kit"
 # What each package is for: said to the operator before sudo is used.
 PACKAGES: dict[str, tuple[str, ...]] = {
     "virtual machines": (
@@ -32,13 +33,15 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "tini",
     ),
     "clusters": ("vagrant", "vagrant-libvirt"),
-    IMAGES: (
-        "packer",
+    KIT: (
         "mmdebstrap",
         # mmdebstrap checks Debian's signatures with these; Ubuntu has neither by itself.
         "debian-archive-keyring",
         "gpg",
         "uidmap",
+    ),
+    IMAGES: (
+        "packer",
         "fdisk",
         "e2fsprogs",
         "grub-common",
@@ -51,8 +54,8 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
 
-# What makes the image and the daemons, which a bundle has ready.
-MAKING = (IMAGES, BUILDING)
+# What makes the image, the kit and the daemons, which a bundle has ready.
+MAKING = (IMAGES, KIT, BUILDING)
 
 CONTAINERS = "system containers"
 VIEWER = "the viewer"
@@ -102,10 +105,9 @@ PROGRAMS: dict[str, tuple[str, ...]] = {
         "tini",
     ),
     "clusters": ("vagrant",),
+    KIT: ("mmdebstrap", "newuidmap"),
     IMAGES: (
         "packer",
-        "mmdebstrap",
-        "newuidmap",
         "sfdisk",
         "mkfs.ext4",
         "grub-mkimage",

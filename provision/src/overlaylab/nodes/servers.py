@@ -139,7 +139,7 @@ async def start(
     for name, server in servers.items():
         command = shlex.join(["ip", "netns", "exec", endpoint, *server.argv])
         lines.append(
-            f"systemd-run --quiet --collect --unit={PREFIX}{name} "
+            f'systemd-run --quiet --collect --unit={PREFIX}{name} --setenv=PATH="$PATH" '
             # A server that crashes fails one trial: the next one finds it up again.
             f"-p RuntimeMaxSec={seconds} -p Restart=on-abort {command}"
         )

@@ -14,12 +14,20 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from overlaylab.core.errors import NodeError
 from overlaylab.core.lazily import lazily
+from overlaylab.core.paths import NODE_HOME, OTHER_NODE_HOME
 from overlaylab.specs.inventory import Inventory, InventoryNode
 
 if TYPE_CHECKING:
     import asyncssh
 else:
     asyncssh = lazily("asyncssh")
+
+
+# POSIX sh: the node kit's programs before the node's own, whatever path sshd and sudo leave. OVERLAYLAB is the kit's home.
+ENTER = (
+    f"OVERLAYLAB={NODE_HOME}; [ -d $OVERLAYLAB/bin ] || [ ! -d {OTHER_NODE_HOME}/bin ] || OVERLAYLAB={OTHER_NODE_HOME};"
+    " PATH=$OVERLAYLAB/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export OVERLAYLAB PATH;"
+)
 
 
 @dataclass(frozen=True)
@@ -259,7 +267,9 @@ class Node:
     async def _session(self, command: str, stdin: int) -> asyncssh.SSHClientProcess[bytes]:
         assert self._connection is not None
         sudo = "" if self.spec.ssh_user == "root" else "sudo -n "
-        return await self._connection.create_process(f"{sudo}{command}", encoding=None, stdin=stdin)
+        return await self._connection.create_process(
+            f"{sudo}sh -c {shlex.quote(f'{ENTER} exec {command}')}", encoding=None, stdin=stdin
+        )
 
 
 async def pin(nodes: Iterable[InventoryNode], timeout: float = 60) -> tuple[InventoryNode, ...]:

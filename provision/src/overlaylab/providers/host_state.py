@@ -17,7 +17,8 @@ from typing import Unpack
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
-from overlaylab.nodes import ansible
+from overlaylab.image import kit
+from overlaylab.nodes import ansible, kit_delivery
 from overlaylab.nodes.ssh import Node, Nodes
 from overlaylab.providers import Entered, How, Say, requirements
 from overlaylab.shaping import cpu, scripts
@@ -29,9 +30,9 @@ TIMER = "overlaylab-deadman"
 # Seconds without a word from the runner after which a host cleans itself up.
 PATIENCE = 600
 RENEW_EVERY = 120
-# Commands that every host needs, besides the measuring tools.
-TOOLS = ("ip", "tc", "ss", "ethtool", "tcpdump", "base64", "timeout", "systemd-run", "python3")
-RESET = "/usr/local/lib/overlaylab/overlay-reset"
+# Commands that every host needs and the kit has not.
+TOOLS = ("systemd-run", "systemctl")
+RESET = "/opt/overlaylab/overlay/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
 # Kernel modules that shaping and looking at sockets load.
 OUR_MODULES = ("act_mirred", "sch_ingress", "ifb", "sch_htb", "sch_netem", "cls_u32", "tcp_diag", "inet_diag")
@@ -86,6 +87,7 @@ class HostState:
         if self.facts:
             return
         await self.nodes.connect()
+        await kit_delivery.ensure(self.nodes, kit.ensure)
         script = (
             f"[ -e {MODULES_BEFORE} ] || cut -d' ' -f1 /proc/modules >{MODULES_BEFORE}; "
             "systemd-detect-virt 2>/dev/null || :; nproc; awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
@@ -124,8 +126,7 @@ class HostState:
                     f"{self.path}: {name}",
                     "must have the commands that measuring needs",
                     seen=f"none of these: {', '.join(done.stdout.split())}",
-                    fix="Install them there; on Debian and Ubuntu the packages are mostly called like the command, and "
-                    "docs/ssh-hosts.md names the others",
+                    fix="Install them there: the node kit has all but systemd and Docker (docs/ssh-hosts.md)",
                 )
 
     async def _check_cards(self, variants: Sequence[Variant]) -> None:
@@ -197,7 +198,7 @@ class HostState:
                 f"cat >{CLEAR} <<'CLEAR'\n{clear}CLEAR\n"
                 f"systemctl stop {TIMER}.timer {TIMER}.service 2>/dev/null\n"
                 f"systemctl reset-failed {TIMER}.timer {TIMER}.service 2>/dev/null\n"
-                f"systemd-run --quiet --collect --unit={TIMER} --on-active={PATIENCE} "
+                f'systemd-run --quiet --collect --unit={TIMER} --setenv=PATH="$PATH" --on-active={PATIENCE} '
                 + shlex.join(["sh", "-c", f"sh {CLEAR}; [ ! -x {RESET} ] || {RESET}"])
             )
 
@@ -213,11 +214,29 @@ class HostState:
             with contextlib.suppress(Exception):
                 await self.renew()
 
+    async def remove_all(self) -> dict[str, list[str]]:
+        """Take everything of ours off the hosts, the kit too; {host: folders that were removed}. Needs no `prepare`."""
+        await self.nodes.connect()
+        for node in self.nodes.values():
+            # Without the kit nothing of ours was ever there.
+            done = await node.sh('[ -x "$OVERLAYLAB/bin/tc" ] && echo yes', check=False)
+            if done.stdout.strip():
+                await node.sh(clear_script(node.spec.underlay_interface))
+                await node.sh(f"[ ! -x {RESET} ] || {RESET}", timeout=300)
+        await self._end_units()
+        removed = await kit_delivery.remove(self.nodes)
+        self.nodes.drop()
+        return removed
+
     async def leave(self) -> None:
         if self._renewing:
             self._renewing.cancel()
         await self._clear_profile()
         await self._reset()
+        await self._end_units()
+        self.nodes.drop()
+
+    async def _end_units(self) -> None:
         # What tc and ss loaded on our behalf, unless it was there before or somebody uses it now.
         unload = "; ".join(
             f"grep -qx {module} {MODULES_BEFORE} || modprobe -r {module} 2>/dev/null"
@@ -228,4 +247,3 @@ class HostState:
             f"if [ -e {MODULES_BEFORE} ]; then {unload}; rm -f {MODULES_BEFORE}; fi",
             check=False,
         )
-        self.nodes.drop()

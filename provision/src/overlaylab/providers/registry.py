@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
@@ -16,6 +16,8 @@ from overlaylab.machine import ready, services
 from overlaylab.providers import How, Provider, Say, kinds
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.specs import cluster as clusters
+
+Removing = Coroutine[Any, Any, dict[str, list[str]]]
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class Kind:
     remove_shared: Callable[[], Awaitable[None]] | None = None
     # Brings what needs no package, beside their installation.
     bring: Callable[[], None] | None = None
+    # Takes everything of ours off nodes that were there before.
+    remove_all: Callable[[Path, Say], Removing] | None = None
 
 
 def _kinds() -> dict[str, Kind]:
@@ -95,6 +99,13 @@ def make(name: str, cluster: str, say: Say, **how: Unpack[How]) -> Provider:
 def hosts(inventory: Path, say: Say, **how: Unpack[How]) -> Provider:
     """The provider for the SSH hosts of an inventory. Raises UserError."""
     return _kinds()[of_inventory()].make(inventory, say, **how)
+
+
+def remove_all(inventory: Path, say: Say) -> Removing:
+    """Take everything of ours off the hosts of an inventory; {host: folders that were removed}. Raises UserError."""
+    taking_away = _kinds()[of_inventory()].remove_all
+    assert taking_away is not None
+    return taking_away(inventory, say)
 
 
 def check(name: str) -> None:

@@ -42,13 +42,13 @@ _CUT = "=====overlaylab====="
 
 
 # Asks the overlay itself; its role installs the command (docs/adding-an-overlay.md).
-STATUS = "/usr/local/lib/overlaylab/overlay-status"
+STATUS = "/opt/overlaylab/overlay/overlay-status"
 
 # What asks a peer's endpoint, by the probe that the mode declares; the role brings the other one, with ping's options.
-ASK = {"icmp": "ping", "udp": "/usr/local/lib/overlaylab/overlay-probe"}
+ASK = {"icmp": "ping", "udp": "/opt/overlaylab/overlay/overlay-probe"}
 
 # Prints what carries packets to a peer: routes, FDB entries, tunnels, flows; its role installs the command.
-PATH = "/usr/local/lib/overlaylab/overlay-path"
+PATH = "/opt/overlaylab/overlay/overlay-path"
 
 
 @dataclass(frozen=True)

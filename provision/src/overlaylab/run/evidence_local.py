@@ -31,7 +31,7 @@ from overlaylab.specs.overlays import Mode
 FIRST, SECOND = "endpoint", "endpoint2"
 
 # Makes the second one, attached as the first is; the overlay's role installs the command.
-ATTACH = f"/usr/local/lib/overlaylab/overlay-start {SECOND}"
+ATTACH = f"/opt/overlaylab/overlay/overlay-start {SECOND}"
 
 # Bytes of the largest IPv4 packet: a loopback device's MTU is one more.
 LARGEST = 65535

@@ -191,7 +191,7 @@ cat >"$state/empty" <<'BATCH'
 cat >"$state/bucket.py" <<'PROGRAM'
 {program}PROGRAM
 if [ -d /run/systemd/system ]; then
-    systemd-run --quiet --collect --unit={BUCKET_UNIT} {argv}
+    systemd-run --quiet --collect --unit={BUCKET_UNIT} --setenv=PATH="$PATH" {argv}
 else
     setsid {argv} </dev/null >/dev/null 2>&1 &
 fi

@@ -17,7 +17,7 @@ from typing import Any
 from overlaylab.core.documents import Document, load_document
 from overlaylab.core.documents_limits import Field, shown
 from overlaylab.core.errors import UserError
-from overlaylab.core.paths import PROVISION
+from overlaylab.core.paths import NODE_HOME, PROVISION
 
 SCHEMA = PROVISION / "inventory.schema.json"
 # The provider of an inventory that somebody else's hosts stand in.
@@ -102,7 +102,7 @@ def load_inventory(path: Path) -> Inventory:
 
 # Python as root at once, and not a second one for it: 6.8 s to the first answer on emulated CPUs become 4.2 s. For nodes
 # of the lab, whose user has sudo; of other hosts it is not known whether theirs takes Python's input through sudo.
-AS_ROOT = {"ansible_become": False, "ansible_python_interpreter": "sudo -n /usr/bin/python3"}
+AS_ROOT = {"ansible_become": False, "ansible_python_interpreter": f"sudo -n {NODE_HOME}/bin/python3"}
 
 
 def write_inventory(path: Path, inventory: Inventory) -> None:

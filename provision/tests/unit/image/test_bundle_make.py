@@ -18,6 +18,7 @@ from overlaylab.image import (
     bundle_systems,
     bundle_verify,
     daemons,
+    kit,
     lxc_box,
     node_image,
 )
@@ -54,6 +55,8 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
 
     box = own_cache / "images/debian-1"
     archive = str(own_cache / "daemons/weave-1/weaver.gz")
+    kits = files(own_cache / "kits/k1", kit.ARCHIVE, kit.MANIFEST)
+    made_kit = kit.Kit(kits / kit.ARCHIVE, "", "", "amd64", {}, (), {})
     runtime = viewer_runtime.Runtime("current", "45", files(tmp_path / "electron", "electron"))
     for module, fakes in {
         bundle_systems: {"architecture": lambda: "amd64"},
@@ -66,6 +69,7 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
         bundle_packages: {"closure": lambda *asked: [], "sign": sign},
         wheels: {"download": download},
         node_image: {"build": lambda: files(box, node_image.BOX, node_image.MANIFEST), "folder": lambda: box},
+        kit: {"ensure": lambda: made_kit},
         lxc_box: {"build": lambda: files(box, lxc_box.BOX, lxc_box.MANIFEST)},
         daemons: {
             "cached": lambda name: Path(archive).exists(),

@@ -17,7 +17,7 @@ from lab_builders import runs
 from overlaylab.cli.commands.image import describe
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.image import boxes, node_image, process
+from overlaylab.image import boxes, kit, node_image, process
 from overlaylab.machine import ssh_keys
 
 MANIFEST = {
@@ -43,6 +43,11 @@ def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "packer"
     shutil.copytree(node_image.PACKER, copy)
     monkeypatch.setattr(node_image, "PACKER", copy)
+    made = tmp_path / "kit.tar.gz"
+    made.write_bytes(b"the kit")
+    monkeypatch.setattr(
+        node_image.kit, "ensure", lambda: node_image.kit.Kit(made, "", "d1", "amd64", {}, (), {})
+    )
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
     return copy
 
@@ -158,7 +163,8 @@ def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
     own = ssh_keys.ensure()
     node_image.build("debian")
     base, _ = calls
-    assert base[0][2:] == [base[0][2]] and base[0][2].endswith("/base")
+    assert [argument.rpartition("/")[2] for argument in base[0][2:]] == ["base", "kit"]
+    assert json.loads((node_image.folder("debian") / "manifest.json").read_text())["kit"] == "d1"
     assert pairs[0][0] == pairs[0][1] != ssh_keys.public(own)
     told = json.dumps(calls)
     assert str(own) not in told and ssh_keys.public(own) not in told
@@ -233,7 +239,7 @@ def test_missing_program_points_to_setup(definition: Path, monkeypatch: pytest.M
 
 
 def test_failed_build_leaves_only_its_log(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(work: Path, system: str) -> None:
+    def fail(work: Path, system: str, made_of: kit.Kit) -> None:
         (work / "base").mkdir()
         raise UserError("image:build, packer build", "must succeed", fix="Look")
 
@@ -252,7 +258,7 @@ def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pyt
         os.utime(images / name, (1e9 - age, 1e9 - age))
     (images / ".building-stale").mkdir()
 
-    def make(work: Path, system: str) -> None:
+    def make(work: Path, system: str, made_of: kit.Kit) -> None:
         (work / "result").mkdir()
         (work / "result" / "manifest.json").write_text(json.dumps(MANIFEST))
 

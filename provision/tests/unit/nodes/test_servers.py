@@ -61,15 +61,23 @@ class Machine:
             (folder / f"line-{port}").write_text(line)
 
     async def sh(self, script: str, *, check: bool = True, timeout: float = 60) -> Completed:
-        path = f"{self.folder / 'bin'}:/usr/bin:/bin"
+        path = self.path
         argv = ["sh", "-c", script]
         done = await asyncio.to_thread(
             subprocess.run, argv, cwd=self.folder, env={"PATH": path}, capture_output=True, text=True
         )
         return Completed(done.returncode, done.stdout, done.stderr, 0.1)
 
+    @property
+    def path(self) -> str:
+        return f"{self.folder / 'bin'}:/usr/bin:/bin"
+
     def started(self) -> list[str]:
-        return (self.folder / "started").read_text().splitlines()
+        """Without the PATH, which each is to have."""
+        lines = (self.folder / "started").read_text().splitlines()
+        made = [line for line in lines if "--unit=" in line]
+        assert all(f" --setenv=PATH={self.path} " in line for line in made)
+        return [line.replace(f" --setenv=PATH={self.path}", "") for line in lines]
 
 
 @pytest.fixture

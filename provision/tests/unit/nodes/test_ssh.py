@@ -14,8 +14,9 @@ import asyncssh
 import pytest
 
 from overlaylab.core.errors import NodeError
+from overlaylab.core.paths import NODE_HOME, OTHER_NODE_HOME
 from overlaylab.nodes import ssh
-from overlaylab.nodes.ssh import Node, Nodes
+from overlaylab.nodes.ssh import ENTER, Node, Nodes
 from overlaylab.specs.inventory import Inventory, InventoryNode
 
 
@@ -211,7 +212,19 @@ async def test_root_needs_no_sudo_and_others_do(spec: InventoryNode, sshd: Sshd)
         await one.sh("id -u")
         await one.sh("cat", stdin="in")
         one.drop()
-    assert sshd.commands == ["sh", "sh -c cat", "sudo -n sh", "sudo -n sh -c cat"]
+    entered = [
+        f"{sudo}sh -c {shlex.quote(f'{ENTER} exec {command}')}"
+        for sudo in ("", "sudo -n ")
+        for command in ("sh", "sh -c cat")
+    ]
+    assert sshd.commands == entered
+
+
+async def test_the_kits_programs_come_before_the_nodes_own(node: Node) -> None:
+    told = (await node.sh('echo "$OVERLAYLAB $PATH"')).stdout.split()
+    assert told[0] in (NODE_HOME, OTHER_NODE_HOME)
+    assert told[1].split(":")[0] == f"{told[0]}/bin"
+    assert told[1].endswith(":/usr/sbin:/usr/bin:/sbin:/bin")
 
 
 # -- the shell that is kept open --------------------------------------------------------------------
@@ -220,7 +233,7 @@ async def test_root_needs_no_sudo_and_others_do(spec: InventoryNode, sshd: Sshd)
 async def test_one_shell_serves_one_command_after_another(node: Node, sshd: Sshd) -> None:
     for n in range(3):
         assert (await node.sh(f"echo {n}; echo {n} >&2; exit {n}", check=False)).exit_code == n
-    assert sshd.commands == ["sh"]
+    assert len(sshd.commands) == 1
 
 
 async def test_a_command_leaves_nothing_to_the_next(node: Node) -> None:

@@ -10,7 +10,7 @@ from lab_fakes import FakeNodes
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
-from overlaylab.nodes import ansible
+from overlaylab.nodes import ansible, kit_delivery
 from overlaylab.providers import host_state
 from overlaylab.providers.kinds.hosts import Hosts
 from overlaylab.shaping import scripts as shaping_scripts
@@ -22,7 +22,7 @@ FACTS, TOOLS, CLEAR = "systemd-detect-virt", "command -v", '[ -d "$state" ] || e
 TIMER = "systemd-run --quiet"
 
 
-LEFT = "[ ! -x /usr/local/lib/overlaylab/overlay-reset ]"
+LEFT = "[ ! -x /opt/overlaylab/overlay/overlay-reset ]"
 
 
 def facts(virtualization: str = "kvm", cpu: str | None = "AMD EPYC") -> str:
@@ -48,7 +48,19 @@ def playbooks(monkeypatch: pytest.MonkeyPatch) -> Playbooks:
 
 
 @pytest.fixture
-def make(tmp_path, own_cache, playbooks):
+def delivered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Hosts that a kit was brought to; it is not built for it."""
+    to: list[str] = []
+
+    async def ensure(nodes, kit) -> None:
+        to.extend(nodes)
+
+    monkeypatch.setattr(kit_delivery, "ensure", ensure)
+    return to
+
+
+@pytest.fixture
+def make(tmp_path, own_cache, playbooks, delivered):
     def build(**options) -> Hosts:
         path = tmp_path / "hosts.yml"
         write_inventory(path, replace(inventory("a", "b"), name="hosts", provider="external"))
@@ -104,9 +116,10 @@ async def test_hosts_are_taken_to_be_up_and_are_neither_switched_off_nor_removed
 # -- facts ------------------------------------------------------------------------------------------
 
 
-async def test_a_run_records_what_the_hosts_are(make) -> None:
+async def test_a_run_records_what_the_hosts_are(make, delivered) -> None:
     provider = make()
     await provider.prepare([HOST], print)
+    assert delivered == ["node1", "node2"]
     assert provider.describe()["node2"] == {
         "underlay_address": "192.168.77.12/24",
         "zone": "b",
@@ -150,14 +163,14 @@ async def test_hosts_without_the_tools_are_refused_by_name(make) -> None:
     with pytest.raises(UserError, match=r"hosts\.yml: node2: .*none of these: iperf3, tcpdump"):
         await provider.prepare([HOST], print)
     (asked,) = scripts(provider, TOOLS)
-    for tool in ("iperf3", "qperf", "ping", "tc", "ethtool", "tcpdump"):
+    for tool in ("iperf3", "qperf", "ping", "systemctl"):
         assert f" {tool} " in asked
 
 
 @pytest.mark.parametrize(
     ("variant", "wanted"),
     [
-        (Variant("calico", "bgp"), {"/usr/lib/overlaylab/bird1/usr/sbin/bird", "etcd"}),
+        (Variant("calico", "bgp"), {"/opt/overlaylab/bin/bird", "etcd"}),
         (Variant("calico", "vxlan"), {"etcd"}),
         (Variant("flannel", "udp"), {"etcd", "jq"}),
         (Variant("flannel", "wireguard", True), {"etcd", "wg"}),
@@ -168,7 +181,7 @@ async def test_the_commands_of_a_mode_are_asked_for(make, variant, wanted) -> No
     provider = make()
     await provider.prepare([variant], print)
     (asked,) = scripts(provider, TOOLS)
-    of_modes = {"/usr/lib/overlaylab/bird1/usr/sbin/bird", "etcd", "jq", "wg"}
+    of_modes = {"/opt/overlaylab/bin/bird", "etcd", "jq", "wg"}
     assert of_modes & set(asked.replace(";", " ").split()) == wanted
 
 

@@ -31,7 +31,7 @@ CAN = {
         accelerator="bare",
         makes_nodes=False,
         on_this_machine=False,
-        needs=Needs(groups=("reaching the nodes", "building overlay daemons"), alone=True),
+        needs=Needs(groups=("reaching the nodes", "building overlay daemons", "the node kit"), alone=True),
         patience=600,
     ),
 }

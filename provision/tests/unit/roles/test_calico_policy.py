@@ -40,14 +40,14 @@ class Felix:
         common = f"state={self.folder}\ncalico={self.folder}/calico\n"
         text = (CALICO / "overlay-policy").read_text()
         for old, new in (
-            (". /usr/local/lib/overlaylab/common.sh\n", f"state={self.folder}\n"),
-            ("/usr/local/lib/overlaylab/calico.sh", f"{self.folder}/calico.sh"),
+            (". /opt/overlaylab/overlay/common.sh\n", f"state={self.folder}\n"),
+            ("/opt/overlaylab/overlay/calico.sh", f"{self.folder}/calico.sh"),
         ):
             assert old in text
             text = text.replace(old, new)
         library = (CALICO / "calico.sh").read_text()
         (self.folder / "calico.sh").write_text(
-            library.replace("calico=/usr/local/lib/overlaylab/calico\n", common)
+            library.replace("calico=/opt/overlaylab/overlay/calico\n", common)
         )
         environment = {"PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
         return subprocess.run(

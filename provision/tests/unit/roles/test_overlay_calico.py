@@ -89,7 +89,7 @@ class Node:
         for old, new in (
             ("state=/run/overlaylab/overlay\n", f"state={self.folder}\n"),
             ("net=/sys/class/net\n", f"net={self.net}\n"),
-            ("/usr/lib/overlaylab/bird1/usr/sbin/birdc", "birdc"),
+            ("/opt/overlaylab/bin/birdc", "birdc"),
         ):
             assert old in text
             text = text.replace(old, new)

@@ -13,7 +13,7 @@ from overlaylab.core.paths import PROVISION, ROLES
 from overlaylab.image.daemons import load_recipe
 from overlaylab.specs import overlays
 
-SCRIPTS = "/usr/local/lib/overlaylab"
+SCRIPTS = "/opt/overlaylab/overlay"
 STATE = "/run/overlaylab/overlay"
 ALL = [Play(name, arguments=overlays.load(name).modes[overlays.load(name).default_modes[0]].arguments)
        for name in overlays.names()]  # fmt: skip

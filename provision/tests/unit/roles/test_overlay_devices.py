@@ -210,7 +210,7 @@ def start(sr_iov: Scripts, *functions: str, arguments: tuple[str, ...] = ()) -> 
     common.write_text(
         f'state={sr_iov.folder / "state"}\nleases=/nowhere\nrecord_before() {{ :; }}\nnamespace=${{1:-endpoint}}\nmake_namespace() {{ echo "make $namespace" >>$FOLDER/calls; }}\ncni() {{ echo "$*" >>$FOLDER/calls; }}\n'
     )
-    sr_iov.places["/usr/local/lib/overlaylab/common.sh"] = common
+    sr_iov.places["/opt/overlaylab/overlay/common.sh"] = common
     sr_iov.places["/run/netns"] = sr_iov.folder / "netns"
     sr_iov.tool("sleep", ":")
     done = sr_iov.run("overlay-start", *arguments)
@@ -226,7 +226,7 @@ def test_a_function_that_nobody_uses_goes_into_the_endpoint(sr_iov: Scripts) -> 
     assert "ip link set dev ens3f0v1 mtu 9000" in sr_iov.calls
     (called,) = [line for line in sr_iov.calls if line.startswith("ADD")]
     assert '"type":"host-device","device":"ens3f0v1"' in called
-    assert called.endswith(" vf0 /usr/lib/cni")
+    assert called.endswith(" vf0 /opt/overlaylab/bin/cni")
 
 
 def test_where_a_card_has_no_function_one_is_made(sr_iov: Scripts) -> None:

@@ -11,7 +11,7 @@ from lab_scripts import script
 from overlaylab.core.paths import ROLES
 from overlaylab.run import evidence_local
 
-LIBRARY = "/usr/local/lib/overlaylab"
+LIBRARY = "/opt/overlaylab/overlay"
 # Neither the second endpoint nor its device is there.
 IP = 'case $* in *"link show"* | *"address show"*) exit 1 ;; esac'
 
@@ -42,7 +42,12 @@ class Start(Scripts):
         super().__init__(ROLES / f"overlay_{overlay}", folder)
         self.settings(settings)
         library = self.place(LIBRARY)
-        for path in ("/run/overlaylab/etcd", "/run/overlaylab/calico", "/run/netns", "/usr/lib/cni"):
+        for path in (
+            "/run/overlaylab/etcd",
+            "/run/overlaylab/calico",
+            "/run/netns",
+            "/opt/overlaylab/bin/cni",
+        ):
             self.place(path)
         net = self.place("/sys/class/net")
         interface(net, "cali2endpoint2")
@@ -62,7 +67,7 @@ class Start(Scripts):
         for name in ("calico/calico", "calico/calico-node", "flannel/flannel", "weave/weaveutil"):
             self.program(library / name)
         for name in ("macvlan", "ipvlan"):
-            self.program(self.places["/usr/lib/cni"] / name)
+            self.program(self.places["/opt/overlaylab/bin/cni"] / name)
         self.tool("ip", IP)
         self.tool("systemctl", "")
         self.tool("curl", """case $* in *--output*) ;; *) echo '{"health":"true"}' ;; esac""")

@@ -46,7 +46,7 @@ PEER = Peer("192.168.77.12", "10.32.0.2")
 
 @pytest.mark.parametrize(
     ("mode", "command"),
-    [(PLAIN, "ping"), (NATTED, "/usr/local/lib/overlaylab/overlay-probe")],
+    [(PLAIN, "ping"), (NATTED, "/opt/overlaylab/overlay/overlay-probe")],
 )
 def test_endpoints_are_asked_as_their_mode_declares(mode, command) -> None:
     lines = [line for line in probe_script("eth1", PEER, 1500, mode).splitlines() if " -M do " in line]
@@ -182,9 +182,9 @@ def test_status_and_path_are_asked_while_pings_wait() -> None:
     script = probe_script("eth1", PEER, 1376, PLAIN)
     texts = (
         "-s 1348 -p 6f7665726c61796c61622d70726f6f66 10.32.0.2 &\n",
-        "$(/usr/local/lib/overlaylab/overlay-status)\n",
+        "$(/opt/overlaylab/overlay/overlay-status)\n",
         "-s 1349 10.32.0.2 2>&1 &\n",
-        "$(/usr/local/lib/overlaylab/overlay-path 192.168.77.12 10.32.0.2)\n",
+        "$(/opt/overlaylab/overlay/overlay-path 192.168.77.12 10.32.0.2)\n",
     )
     assert sorted(texts, key=script.index) == list(texts)
 

@@ -170,9 +170,9 @@ for name in endpoint endpoint2; do
     ip -n $name link set lo up; ip -n $name link set ethwe up; ip -n $name address add 10.9.0.$n/24 dev ethwe
     n=$((n + 1))
 done
-mount -t tmpfs tmpfs /usr/local/lib; mkdir /usr/local/lib/overlaylab
-printf '#!/bin/sh\\necho {}' >/usr/local/lib/overlaylab/overlay-status
-chmod +x /usr/local/lib/overlaylab/overlay-status
+mount -t tmpfs tmpfs /opt; mkdir -p /opt/overlaylab/overlay
+printf '#!/bin/sh\\necho {}' >/opt/overlaylab/overlay/overlay-status
+chmod +x /opt/overlaylab/overlay/overlay-status
 """
 STATUS = {"endpoint_device": "ethwe", "endpoint_address": "10.9.0.1"}
 OURS = ("10.9.0.1", "10.9.0.2")

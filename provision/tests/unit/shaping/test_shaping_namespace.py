@@ -393,10 +393,10 @@ def test_counters_of_a_node_are_read(node: Namespace) -> None:
 ENDPOINT = """
 ip address add 10.9.0.1/24 dev ovl; ip link set ovl up
 ip -n endpoint address add 10.9.0.2/24 dev ethwe; ip -n endpoint link set ethwe up; ip -n endpoint link set lo up
-mount -t tmpfs tmpfs /usr/local/lib; mkdir /usr/local/lib/overlaylab
-printf '#!/bin/sh\\necho {}' >/usr/local/lib/overlaylab/overlay-status
-printf '#!/bin/sh\necho to $1 and $2' >/usr/local/lib/overlaylab/overlay-path
-chmod +x /usr/local/lib/overlaylab/overlay-*
+mount -t tmpfs tmpfs /opt; mkdir -p /opt/overlaylab/overlay
+printf '#!/bin/sh\\necho {}' >/opt/overlaylab/overlay/overlay-status
+printf '#!/bin/sh\necho to $1 and $2' >/opt/overlaylab/overlay/overlay-path
+chmod +x /opt/overlaylab/overlay/overlay-*
 """
 
 

@@ -143,12 +143,17 @@ def test_scripts_are_posix_sh(name: str) -> None:
 @each_drill
 def test_an_injection_says_nothing_to_who_reads_it_on_a_node(name: str) -> None:
     found = drill.load(name)
-    # The overlay's own daemons and their folders are there anyway.
+    # The kit, the overlay's own daemons and their folders are there anyway.
     units = {
         unit.removesuffix(".service") for variant in found.variants for unit in overlays.units_of(variant)
     }
     told = re.sub(
-        "|".join(map(re.escape, ("/run/overlaylab/", "/usr/local/lib/overlaylab/", *sorted(units)))),
+        "|".join(
+            map(
+                re.escape,
+                ("/run/overlaylab/", "/opt/overlaylab/overlay/", "/opt/overlaylab/bin/", *sorted(units)),
+            )
+        ),
         "",
         found.inject,
     )

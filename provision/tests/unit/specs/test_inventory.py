@@ -52,7 +52,7 @@ def test_on_nodes_of_the_lab_ansible_starts_python_as_root(
 ) -> None:
     write_inventory(tmp_path / "inventory.yml", Inventory("pair", provider, (node(1), node(2))))
     text = (tmp_path / "inventory.yml").read_text()
-    assert ("ansible_python_interpreter: sudo -n /usr/bin/python3" in text) is as_root
+    assert ("ansible_python_interpreter: sudo -n /opt/overlaylab/bin/python3" in text) is as_root
     assert ("ansible_become: false" in text) is as_root
 
 

@@ -8,12 +8,13 @@ done
 # What the packages start by themselves would hold the ports of endpoints that are the node's own network.
 systemctl stop nginx.service dnsmasq.service 2>/dev/null || :
 
-mkdir -p /etc/web /etc/resolver /srv/web /etc/netns/endpoint /run/systemd/system
+mkdir -p /run/web /etc/web /etc/resolver /srv/web /etc/netns/endpoint /run/systemd/system
 echo "<!doctype html><title>$NODE</title><p>$NODE answers.</p>" >/srv/web/index.html
 [ -e /srv/web/1m ] || head -c 1000000 /dev/urandom >/srv/web/1m
 cat >/etc/web/nginx.conf <<END
 daemon off;
-user www-data;
+# Not every system has another.
+user root;
 worker_processes 1;
 pid /run/web.pid;
 error_log stderr;
@@ -23,6 +24,11 @@ http {
     access_log syslog:server=unix:/dev/log,nohostname,tag=web;
     default_type text/html;
     sendfile on;
+    client_body_temp_path /run/web/body;
+    proxy_temp_path /run/web/proxy;
+    fastcgi_temp_path /run/web/fastcgi;
+    uwsgi_temp_path /run/web/uwsgi;
+    scgi_temp_path /run/web/scgi;
     server {
         listen $ENDPOINT:80;
         root /srv/web;
@@ -39,6 +45,7 @@ no-hosts
 # An address of version 4 alone; whoever asks for one of version 6 is told that there is none.
 host-record=web.service.internal,$SERVER
 local=/service.internal/
+user=root
 log-queries
 log-facility=-
 pid-file=/run/resolver.pid
@@ -63,8 +70,8 @@ Restart=always
 RestartSec=1
 END
 }
-unit web "Web server of the endpoint (/etc/web)" "/usr/sbin/nginx -c /etc/web/nginx.conf"
-unit resolver "Resolver of the endpoint (/etc/resolver)" "/usr/sbin/dnsmasq --keep-in-foreground --conf-file=/etc/resolver/dnsmasq.conf"
+unit web "Web server of the endpoint (/etc/web)" "/opt/overlaylab/bin/nginx -e stderr -c /etc/web/nginx.conf"
+unit resolver "Resolver of the endpoint (/etc/resolver)" "/opt/overlaylab/bin/dnsmasq --keep-in-foreground --conf-file=/etc/resolver/dnsmasq.conf"
 systemctl daemon-reload
 systemctl restart web resolver
 

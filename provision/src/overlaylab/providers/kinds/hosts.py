@@ -20,7 +20,7 @@ CAPABILITIES = Capabilities(
     accelerator="bare",
     makes_nodes=False,
     on_this_machine=False,
-    needs=ready.Needs(groups=(packages.REACHING, packages.BUILDING), alone=True),
+    needs=ready.Needs(groups=(packages.REACHING, packages.BUILDING, packages.KIT), alone=True),
     patience=PATIENCE,
 )
 
@@ -102,4 +102,9 @@ class Hosts(HostState):
         return {}
 
 
-PROVIDER = registry.Kind(CAPABILITIES, Hosts)
+async def remove_all(path: Path, say: Say) -> dict[str, list[str]]:
+    """`registry.remove_all`."""
+    return await Hosts(path, say).remove_all()
+
+
+PROVIDER = registry.Kind(CAPABILITIES, Hosts, remove_all=remove_all)
