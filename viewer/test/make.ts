@@ -82,7 +82,9 @@ export function fill(db: Made, { text, json, value }: Texts = ORDINARY, run = RU
     role_digests: json,
     arguments: json,
   });
-  if (keepsVersions(db)) db.prepare("UPDATE _run SET lab_version = ? WHERE run_id = ?").run(text, run);
+  // Columns that came with later schemas.
+  for (const column of ["lab_version", "system", "kit"].filter((name) => keeps(db, name)))
+    db.prepare(`UPDATE _run SET ${column} = ? WHERE run_id = ?`).run(text, run);
   for (const [ordinal, id] of [variant + 1, variant + 2].entries())
     insert(db, "_run_variant", { run_id: run, ordinal, variant_id: id });
   for (const name of ["node1", "node2"]) insert(db, "_node", { run_id: run, name, zone: text, details: json });
@@ -305,9 +307,9 @@ function fillAttempt(db: Made, { text, json, value }: Texts, variant: number, at
 const has = (db: Made, table: string): boolean =>
   db.prepare("SELECT count(*) AS n FROM sqlite_master WHERE name = ?").get(table).n === 1;
 
-/** Whether the schema is of 8 or newer. */
-const keepsVersions = (db: Made): boolean =>
-  db.prepare("SELECT count(*) AS n FROM pragma_table_info('_run') WHERE name = 'lab_version'").get().n === 1;
+/** Whether runs have that column in the file's schema. */
+const keeps = (db: Made, column: string): boolean =>
+  db.prepare("SELECT count(*) AS n FROM pragma_table_info('_run') WHERE name = ?").get(column).n === 1;
 
 /** A whole file: made, filled and closed. */
 export function make(path: string, given: Texts = ORDINARY, version = NEWEST): string {

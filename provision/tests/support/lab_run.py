@@ -53,6 +53,7 @@ class Lab:
     """A provider of two nodes on which everything goes right, until a test says otherwise."""
 
     name, accelerator, image, cluster = "libvirt", "tcg", "image", "pair"
+    system, kit = "debian", "d1"
     capabilities = registry.capabilities(name)
 
     def __init__(self) -> None:

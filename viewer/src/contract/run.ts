@@ -34,6 +34,9 @@ export interface RunRow {
   arguments: string;
   /** Which overlaylab planned it; null for older and imported ones. */
   lab_version: string | null;
+  /** What the nodes' system is, and the digest of the node kit that they measured with; null for older and imported ones. */
+  system: string | null;
+  kit: string | null;
   /** When anything of it was last stored, for one that says it is running; else null. */
   written_at: string | null;
 }

@@ -129,6 +129,10 @@ class RunRecord:
     origin: str = "measured"
     # Which overlaylab planned it, as ``checkout`` says; None where that was not kept.
     lab_version: str | None = None
+    # What the nodes' system is, ``debian`` as `packer/systems` has it or ``ubuntu-24.04`` as a host says.
+    system: str | None = None
+    # Digest of the node kit that they measured with.
+    kit: str | None = None
 
 
 @dataclass(frozen=True)

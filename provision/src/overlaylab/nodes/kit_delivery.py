@@ -121,7 +121,7 @@ def refusal(node: str, found: Found, kit: Kit) -> UserError | None:
     return None
 
 
-async def ensure(nodes: Nodes, kit: Callable[[], Kit]) -> None:
+async def ensure(nodes: Nodes, kit: Callable[[], Kit]) -> Kit:
     """Bring the kit to every node that has not this one, saying so. Raises UserError before anything is changed.
 
     kit: called once the nodes have answered, as building one may take a minute.
@@ -133,7 +133,7 @@ async def ensure(nodes: Nodes, kit: Callable[[], Kit]) -> None:
         if wrong := refusal(name, found[name], wanted):
             raise wrong
     if not lacking:
-        return
+        return wanted
     size = wanted.manifest["archive"]["bytes"]
     for name in lacking:
         there = f" in place of {found[name].digest or ''}"[:25] if found[name].digest else ""
@@ -147,6 +147,7 @@ async def ensure(nodes: Nodes, kit: Callable[[], Kit]) -> None:
     # Shells that are open have the path of a host without a kit.
     nodes.drop()
     await nodes.connect()
+    return wanted
 
 
 async def _bring(node: Node, found: Found, kit: Kit) -> None:

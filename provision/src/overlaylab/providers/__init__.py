@@ -65,6 +65,16 @@ class Machines(Protocol):
         ...
 
     @property
+    def system(self) -> str | None:
+        """What the nodes' system is: the image's, as `packer/systems` has it, else as the hosts say; None: not asked yet."""
+        ...
+
+    @property
+    def kit(self) -> str | None:
+        """Digest of the node kit that the nodes have; None: they were not asked, or their image is not there."""
+        ...
+
+    @property
     def cluster(self) -> str: ...
 
     @property

@@ -58,6 +58,9 @@ class HostState:
 
     # What systemd-detect-virt(1) says of the hosts decides, once they were asked.
     accelerator = "bare"
+    # Known once the hosts have been prepared.
+    system: str | None = None
+    kit: str | None = None
 
     def __init__(self, path: Path, nodes: Nodes, **how: Unpack[How]) -> None:
         """path: the hosts' inventory."""
@@ -87,15 +90,17 @@ class HostState:
         if self.facts:
             return
         await self.nodes.connect()
-        await kit_delivery.ensure(self.nodes, kit.ensure)
+        self.kit = (await kit_delivery.ensure(self.nodes, kit.ensure)).digest
         script = (
             f"[ -e {MODULES_BEFORE} ] || cut -d' ' -f1 /proc/modules >{MODULES_BEFORE}; "
+            "(. /etc/os-release 2>/dev/null; echo ${ID-unknown}${VERSION_ID:+-$VERSION_ID}); "
             "systemd-detect-virt 2>/dev/null || :; nproc; awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
             " sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1;"
         )
         for name, done in (await self.nodes.sh(script)).items():
-            virtualization, cpus, memory, kernel, *model = done.stdout.strip().splitlines()
+            system, virtualization, cpus, memory, kernel, *model = done.stdout.strip().splitlines()
             self.facts[name] = {
+                "system": system,
                 "virtualization": virtualization,
                 "cpus": int(cpus),
                 "memory_mib": int(memory),
@@ -111,6 +116,7 @@ class HostState:
                 fix="Measure between hosts that run alike",
             )  # fmt: skip
         self.accelerator = found.pop()
+        self.system = ", ".join(sorted({facts["system"] for facts in self.facts.values()}))
         self._renewing = asyncio.create_task(self._keep_renewing())
 
     async def _check_tools(self, variants: Sequence[Variant]) -> None:

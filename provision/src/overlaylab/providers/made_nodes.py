@@ -39,6 +39,10 @@ class MadeNodes:
         self._as_of: int | None = None
 
     @property
+    def kit(self) -> str | None:
+        return (node_image.manifest(self.system) or {}).get("kit")
+
+    @property
     def name(self) -> str:
         return self.capabilities.name
 

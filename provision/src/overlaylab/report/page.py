@@ -211,6 +211,8 @@ def _provenance(store: Store, whole: Report) -> Iterator[tuple[str, list[str]]]:
     facts: list[tuple[str, list[object]]] = [
         ("run", [run.run_id]),
         ("overlaylab", [record.lab_version]),
+        ("system", [record.system]),
+        ("node kit", [record.kit]),
         ("origin", [record.origin]),
         ("state", [run.state]),
         ("planned, first begun, ended (UTC)", [run.created_at, run.started_at, run.ended_at]),

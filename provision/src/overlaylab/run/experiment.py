@@ -210,6 +210,8 @@ def record(request: Request, provider: Provider) -> RunRecord:
         nodes=provider.describe(),
         arguments=request.arguments(),
         lab_version=str(checkout.described()),
+        system=provider.system,
+        kit=provider.kit,
     )
 
 
@@ -233,7 +235,7 @@ def changes(stored: RunRecord, now: RunRecord) -> list[str]:
         for name, digest in stored.role_digests.items()
         if now.role_digests.get(name) != digest
     ]
-    for name in ("accelerator", "image", "machine", "provider"):
+    for name in ("accelerator", "image", "machine", "provider", "system", "kit"):
         if getattr(stored, name) != getattr(now, name):
             found.append(f"{name} was {getattr(stored, name)} and is {getattr(now, name)}")
     found += [

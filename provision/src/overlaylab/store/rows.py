@@ -28,6 +28,8 @@ SAME_NAME = (
     "blocks",
     "origin",
     "lab_version",
+    "system",
+    "kit",
 )
 # metric_id of the first metric that a tool declares; migrations give smaller ones.
 OWN_METRICS = 1000

@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from lab_builders import inventory
@@ -26,7 +27,10 @@ LEFT = "[ ! -x /opt/overlaylab/overlay/overlay-reset ]"
 
 
 def facts(virtualization: str = "kvm", cpu: str | None = "AMD EPYC") -> str:
-    return "\n".join([virtualization, "2", "3934", "6.1.0-18-amd64", *([cpu] if cpu else [])]) + "\n"
+    return (
+        "\n".join(["debian-12", virtualization, "2", "3934", "6.1.0-18-amd64", *([cpu] if cpu else [])])
+        + "\n"
+    )
 
 
 class Playbooks(list):
@@ -52,8 +56,9 @@ def delivered(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Hosts that a kit was brought to; it is not built for it."""
     to: list[str] = []
 
-    async def ensure(nodes, kit) -> None:
+    async def ensure(nodes, kit) -> SimpleNamespace:
         to.extend(nodes)
+        return SimpleNamespace(digest="d1")
 
     monkeypatch.setattr(kit_delivery, "ensure", ensure)
     return to
@@ -120,9 +125,11 @@ async def test_a_run_records_what_the_hosts_are(make, delivered) -> None:
     provider = make()
     await provider.prepare([HOST], print)
     assert delivered == ["node1", "node2"]
+    assert (provider.system, provider.kit) == ("debian-12", "d1")
     assert provider.describe()["node2"] == {
         "underlay_address": "192.168.77.12/24",
         "zone": "b",
+        "system": "debian-12",
         "virtualization": "kvm",
         "cpus": 2,
         "memory_mib": 3934,

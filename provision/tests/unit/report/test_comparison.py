@@ -272,7 +272,7 @@ def test_a_database_of_an_older_schema_gets_rows_by_one_command(path):
         "DROP VIEW published_flaw; DROP TABLE _published_flaw;"
         "DROP VIEW published_precision; DROP TABLE _published_precision;"
         "DELETE FROM _loaded WHERE name <> 'published';"
-        "DROP VIEW result; DROP VIEW run; ALTER TABLE _run DROP COLUMN lab_version;"
+        "DROP VIEW result; DROP VIEW run; ALTER TABLE _run DROP COLUMN lab_version; ALTER TABLE _run DROP COLUMN system; ALTER TABLE _run DROP COLUMN kit;"
         "CREATE VIEW result AS SELECT 1; CREATE VIEW run AS SELECT 1;"
         "DROP VIEW attempt; DROP VIEW attempt_event; DROP VIEW attempt_value; DROP TABLE _attempt_cycle;"
         "DROP TABLE _attempt_event; DROP TABLE _attempt; DROP TABLE measure;"

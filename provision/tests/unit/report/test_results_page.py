@@ -86,6 +86,7 @@ def test_warnings_and_provenance_are_all_there(store):
         assert words in said, words
     facts = dict(page(store, run_id).provenance)
     assert facts["overlaylab"] == ("0.1.0+a9ab47058231",)
+    assert (facts["system"], facts["node kit"]) == (("debian",), ("k" * 64,))
     assert facts["machine"] == ("2 cores, test machine",)
     assert facts["accelerator"] == ("tcg: emulated CPU (TCG), no KVM",)
     assert facts["profile"] == ("azure-a1, stands for Azure A1", "p" * 64)

@@ -253,6 +253,7 @@ def test_what_no_node_here_can_carry_is_refused_before_anything_starts(hosts) ->
 
 class Provider:
     name, cluster, accelerator, image = "libvirt", "pair", "tcg", "0123"
+    system, kit = "debian", "d1"
     capabilities = registry.capabilities(name)
     inventory = inventory("a", "b")
 

@@ -217,7 +217,11 @@ def test_an_older_files_checks_have_no_interval_and_its_runs_no_version(tmp_path
     path = tmp_path / "lab.sqlite"
     old = database.open_database(path, create=True, migrations_folder=first_migrations(tmp_path, 2))
     with Store(old, path) as store, monkeypatch.context() as of_then:
-        of_then.setattr(rows, "SAME_NAME", [name for name in rows.SAME_NAME if name != "lab_version"])
+        of_then.setattr(
+            rows,
+            "SAME_NAME",
+            [name for name in rows.SAME_NAME if name not in ("lab_version", "system", "kit")],
+        )
         run_id = store.begin_run(maker.RUN, ())
         store.db.execute(
             "INSERT INTO _profile_check (run_id, recorded_at, name, client_node, server_node, unit, verdict)"
@@ -234,6 +238,8 @@ def test_an_older_files_checks_have_no_interval_and_its_runs_no_version(tmp_path
         new = store.begin_run(maker.RUN, ())
         kept = [store.run(one).record.lab_version for one in (run_id, new)]
         assert kept == [None, "0.1.0+a9ab47058231"]
+        records = [store.run(one).record for one in (run_id, new)]
+        assert [(one.system, one.kit) for one in records] == [(None, None), ("debian", "k" * 64)]
 
 
 def test_a_migration_is_applied_whole_or_not_at_all(tmp_path):

@@ -4,6 +4,8 @@ SELECT
     profile, profile_digest, cloud, instance, suite, suite_digest, scale, seed, blocks,
     trials_planned, trials_done, trials_ok, trials_failed, trials_void, variants, nodes, role_digests, arguments,
     lab_version,
+    system,
+    kit,
     CASE state WHEN 'running' THEN max(
         coalesce(started_at, created_at),
         coalesce((SELECT max(t.started_at) FROM trial AS t WHERE t.run_id = r.run_id), ''),

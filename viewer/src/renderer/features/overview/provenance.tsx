@@ -19,6 +19,8 @@ export function Provenance({ run }: { run: RunRow }) {
   const facts: [string, string | null][] = [
     ["Run", run.run_id],
     ["overlaylab", run.lab_version],
+    ["system", run.system],
+    ["node kit", run.kit],
     ["Planned", time(run.created_at)],
     ["Ran", `${time(run.started_at)} to ${time(run.ended_at)}`],
     ["Asked for", asked.join("\n")],

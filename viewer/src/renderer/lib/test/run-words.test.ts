@@ -35,6 +35,8 @@ const RUN: RunRow = {
   role_digests: "{}",
   arguments: "{}",
   lab_version: null,
+  system: null,
+  kit: null,
 };
 
 test("a run is told from others by one line", () => {
