@@ -27,6 +27,8 @@ reach_root() {
 
 # Who holds a lock of dpkg or apt, "apt-get, process 123". /proc/locks tells anybody; opening the files takes root.
 apt_holder() {
+    # In one piece: between two reads the kernel counts again from the first, and where one ended, leaves one out.
+    locks=$(cat /proc/locks)
     for file in $apt_locks; do
         inode=$(stat -c %i "$file" 2>/dev/null) || continue
         while read -r _ kind _ _ holder at _; do
@@ -35,7 +37,9 @@ apt_holder() {
                 echo "$name, process $holder"
                 return
             fi
-        done </proc/locks
+        done <<LOCKS
+$locks
+LOCKS
     done
 }
 

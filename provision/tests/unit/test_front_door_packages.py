@@ -4,6 +4,7 @@ import fcntl
 import os
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from overlaylab.machine import apt, packages
 
 LIBRARY = ROOT / "provision/toolchain/packages.sh"
 INSTALL = "install_package python3-venv"
-TOOLS = ("sh", "stat", "cat", "sleep", "env", "grep", "tail", "paste", "sed", "printf")
+TOOLS = ("sh", "seq", "stat", "cat", "sleep", "env", "grep", "tail", "paste", "sed", "printf")
 
 
 @pytest.fixture
@@ -127,6 +128,26 @@ def test_a_held_lock_is_waited_for_and_its_holder_is_named(machine, tmp_path):
     )
     assert not [call for call in machine.calls() if "apt-get" in call]
     assert machine.type().returncode == 0  # the file is still there, and nobody holds it
+
+
+def test_a_held_lock_is_found_while_others_come_and_go(machine, tmp_path):
+    ended = threading.Event()
+
+    def come_and_go() -> None:
+        while not ended.is_set():
+            with (tmp_path / "other").open("w") as other:
+                fcntl.flock(other, fcntl.LOCK_EX)
+
+    others = [threading.Thread(target=come_and_go) for _ in range(4)]
+    with (tmp_path / "lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        for thread in others:
+            thread.start()
+        try:
+            found = machine.type("for try in $(seq 100); do apt_holder; done").stdout.splitlines()
+        finally:
+            ended.set()
+    assert [line.rpartition(" ")[2] for line in found] == [str(os.getpid())] * 100
 
 
 def test_a_broken_source_does_not_stop_the_installation(machine):

@@ -92,13 +92,15 @@ cat >{KEPT} <<'PROFILE'
 if ! [ -e /etc/systemd/system/{UNIT} ] && [ -d /etc/systemd/system ]; then
     # systemd finds it when it starts next, which is when it is wanted: no reload, which takes long.
     mkdir -p /etc/systemd/system/multi-user.target.wants
-    cat >/etc/systemd/system/{UNIT} <<'UNIT'
+    # With the path of commands that is in force here: the kit's tools are not on systemd's own.
+    cat >/etc/systemd/system/{UNIT} <<UNIT
 [Unit]
 Description=The network profile that was in force before the reboot (overlaylab)
 After=network.target
 [Service]
 Type=oneshot
 RemainAfterExit=yes
+Environment=PATH=$PATH
 ExecStart=/bin/sh {KEPT} restored
 UNIT
     ln -s ../{UNIT} /etc/systemd/system/multi-user.target.wants/{UNIT}

@@ -136,7 +136,7 @@ def test_what_needs_no_package_is_brought_beside_them_and_waited_for(steps, monk
     def bring():
         assert installing.wait(5)
         steps.append(("brought",))
-        raise UserError("bundle", "must be whole")  # whoever needs it says so
+        raise UserError("bundle", "must be whole", fix="")  # whoever needs it says so
 
     ready.ensure(meanwhile=bring)
     assert steps == [("brought",), ("join",), ("enter",)]

@@ -1,10 +1,13 @@
 """From a profile to what a node is told: sizes, delays, digests."""
 
+import os
+import subprocess
 from dataclasses import fields, replace
 
 import pytest
 from lab_builders import inventory, node
 
+from overlaylab.shaping.scripts import UNIT, apply_script
 from overlaylab.shaping.sizes import NodeShaping, PeerClass, applied_delay, node_shaping
 from overlaylab.specs.inventory import Inventory
 from overlaylab.specs.profile import load_profile
@@ -183,3 +186,15 @@ def test_digest_names_everything_that_is_applied() -> None:
     digests = {shaping.digest for shaping in (base, *others)}
     assert len(digests) == 1 + len(CHANGED) + len(PEER_CHANGED)
     assert base.digest == replace(told(), peers=(PEER,)).digest
+
+
+def test_after_a_reboot_it_finds_the_tools_that_it_found_before(tmp_path):
+    """ethtool is the kit's: on systemd's own path of commands, nothing was segmented after a reboot, and nobody said so."""
+    script = apply_script(told()).rpartition("\nsh ")[0].replace("/etc/systemd", str(tmp_path))
+    script = script.replace("/var/lib/overlaylab", str(tmp_path / "kept"))
+    (tmp_path / "system").mkdir()
+    subprocess.run(
+        ["sh", "-c", script], env={"PATH": f"/opt/overlaylab/bin:{os.environ['PATH']}"}, check=True
+    )
+    unit = (tmp_path / "system" / UNIT).read_text().splitlines()
+    assert f"Environment=PATH=/opt/overlaylab/bin:{os.environ['PATH']}" in unit
