@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/opt/overlaylab/bin/sh
 # Says why a peer's endpoint does not answer although the overlay says that there is a path to it, and fails.
 # Arguments: the peer's endpoint, its underlay address, the underlay interface, where to look, and a pcap filter of
 # what the mode puts on the underlay (may be empty).

@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/opt/overlaylab/bin/sh
 # Waits until the overlay says that it is healthy, prints its status. Argument: seconds; the rest: peers'
 # underlay addresses, to name the cause where it does not get there.
 set -u

@@ -1,6 +1,7 @@
 """Servers of the tools on a node, inside an endpoint's namespace, as transient systemd units.
 
-A unit outlives a broken SSH connection and ends by itself when the runner was killed.
+A unit outlives a broken SSH connection and ends by itself when the runner was killed. So does the session of its own that
+takes the unit's place on a node without systemd.
 """
 
 from __future__ import annotations
@@ -29,15 +30,22 @@ AROUND = 60
 
 # Where systemd keeps the units that systemd-run(1) makes.
 TRANSIENT = "/run/systemd/transient"
+# What is there where systemd runs (sd_booted(3)).
+SYSTEMD = "/run/systemd/system"
+# Where the process ids of sessions lie on a node without systemd.
+SESSIONS = "/run/overlaylab/servers"
 
 
-def _stop() -> str:
-    """A cell that begins in a snapshot has none to stop, and asking systemd takes 0.2 s on an emulated CPU."""
-    return f"""
+# POSIX sh. A cell that begins in a snapshot has none to stop, and asking systemd takes 0.2 s on an emulated CPU.
+STOP = f"""
 for unit in {TRANSIENT}/{PREFIX}*; do
     if [ -e "$unit" ]; then systemctl stop '{PREFIX}*'; systemctl reset-failed '{PREFIX}*' 2>/dev/null; fi
     break
-done"""
+done
+for session in {SESSIONS}/*; do
+    if [ -e "$session" ]; then read -r pid <"$session"; kill -- "-$pid" 2>/dev/null; rm -f "$session"; fi
+done
+rmdir {SESSIONS} 2>/dev/null"""
 
 
 # Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has.
@@ -128,7 +136,7 @@ async def start(
     """
     if not servers:
         return await stop(node)
-    lines = [_stop(), _look(endpoint, sorted({server.transport for server in servers.values()})), "look"]
+    lines = [STOP, _look(endpoint, sorted({server.transport for server in servers.values()})), "look"]
     for name, server in servers.items():
         # ss costs 0.2 s on an emulated CPU; it is asked only for the words of an error.
         which = f"-Hln{server.transport[0]}p 'sport = :{server.port}'"
@@ -138,11 +146,15 @@ async def start(
         )
     for name, server in servers.items():
         command = shlex.join(["ip", "netns", "exec", endpoint, *server.argv])
-        lines.append(
-            f'systemd-run --quiet --collect --unit={PREFIX}{name} --setenv=PATH="$PATH" '
+        lines += [
+            f"if [ -d {SYSTEMD} ]; then",
+            f'  systemd-run --quiet --collect --unit={PREFIX}{name} --setenv=PATH="$PATH" '
             # A server that crashes fails one trial: the next one finds it up again.
-            f"-p RuntimeMaxSec={seconds} -p Restart=on-abort {command}"
-        )
+            f"-p RuntimeMaxSec={seconds} -p Restart=on-abort {command}",
+            f"else mkdir -p {SESSIONS}; setsid timeout {seconds} {command} </dev/null >/dev/null 2>&1 &",
+            f"  echo $! >{SESSIONS}/{name}",
+            "fi",
+        ]
     lines += ["tries=0", "look"]
     for name, server in servers.items():
         lines += [
@@ -178,4 +190,4 @@ def _tool(name: str) -> str:
 
 async def stop(node: Node) -> None:
     """Stop what `start` started; none is no error."""
-    await node.sh(_stop())
+    await node.sh(STOP)

@@ -23,10 +23,12 @@ else:
     asyncssh = lazily("asyncssh")
 
 
-# POSIX sh: the node kit's programs before the node's own, whatever path sshd and sudo leave. OVERLAYLAB is the kit's home.
+# POSIX sh: the node kit's programs before the node's own, whatever path sshd and sudo leave. OVERLAYLAB is the kit's home,
+# SHELL its sh: BusyBox's may be built to take its own ip, ping and timeout whatever the path of commands says.
 ENTER = (
     f"OVERLAYLAB={NODE_HOME}; [ -d $OVERLAYLAB/bin ] || [ ! -d {OTHER_NODE_HOME}/bin ] || OVERLAYLAB={OTHER_NODE_HOME};"
-    " PATH=$OVERLAYLAB/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin; export OVERLAYLAB PATH;"
+    " PATH=$OVERLAYLAB/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin;"
+    " SHELL=$OVERLAYLAB/bin/sh; [ -x $SHELL ] || SHELL=/bin/sh; export OVERLAYLAB PATH SHELL;"
 )
 
 
@@ -215,7 +217,7 @@ class Node:
     async def _in_shell(self, script: str, fork: bool = True) -> tuple[int, str, str]:
         """Exit code, stdout, stderr of a script in the root shell that is kept open; fork: in a process of its own."""
         if self._shell is None:
-            self._shell = await self._session("sh", asyncssh.PIPE)
+            self._shell = await self._session("$SHELL", asyncssh.PIPE)
         shell, self._shell = self._shell, None  # given back only when it is known to be idle
         # Random, so that no output can hold it.
         mark = f"={secrets.token_hex(8)}="
@@ -246,7 +248,7 @@ class Node:
     async def _in_session(self, script: str, stdin: str | bytes | None) -> tuple[int, str, str]:
         """Exit code, stdout, stderr of a script in an SSH session of its own."""
         process = await self._session(
-            f"sh -c {shlex.quote(script)}",
+            f"$SHELL -c {shlex.quote(script)}",
             # communicate() ends the input only where there is some: a script that reads would wait for ever.
             asyncssh.PIPE if stdin else asyncssh.DEVNULL,
         )

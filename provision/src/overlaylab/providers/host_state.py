@@ -18,7 +18,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON, Variant
 from overlaylab.core.progress import step
 from overlaylab.image import kit
-from overlaylab.nodes import ansible, kit_delivery
+from overlaylab.nodes import ansible, kit_delivery, servers
 from overlaylab.nodes.ssh import Node, Nodes
 from overlaylab.providers import Entered, How, Say, requirements
 from overlaylab.shaping import cpu, scripts
@@ -30,8 +30,12 @@ TIMER = "overlaylab-deadman"
 # Seconds without a word from the runner after which a host cleans itself up.
 PATIENCE = 600
 RENEW_EVERY = 120
-# Commands that every host needs and the kit has not.
-TOOLS = ("systemd-run", "systemctl")
+# The process id of what waits in its place on a host without systemd.
+TIMER_SESSION = "/run/overlaylab/deadman.pid"
+_STOP_TIMER = (
+    f"if [ -e {TIMER_SESSION} ]; then read -r pid <{TIMER_SESSION}; kill -- -$pid 2>/dev/null; rm -f {TIMER_SESSION}; fi;"
+    f" systemctl stop {TIMER}.timer {TIMER}.service 2>/dev/null"
+)
 RESET = "/opt/overlaylab/overlay/overlay-reset"
 MODULES_BEFORE = "/run/overlaylab-modules-before"
 # Kernel modules that shaping and looking at sockets load.
@@ -40,6 +44,15 @@ CLEAR = "/run/overlaylab-clear-profile"
 
 # systemd-detect-virt(1)'s words to accelerators; all other hypervisors use the CPU's own virtualisation.
 _VIRTUALIZATION = {"none": "bare", "qemu": "tcg", "lxc": "shared-kernel", "docker": "shared-kernel"}
+
+
+# As systemd-detect-virt(1) says it, which fails where it says "none"; without systemd, what the kernel tells.
+_DETECT = (
+    f"if [ -d {servers.SYSTEMD} ]; then systemd-detect-virt 2>/dev/null;"
+    " elif tr '\\0' '\\n' </proc/1/environ 2>/dev/null | grep -q '^container='; then echo lxc;"
+    " elif grep -qs QEMU /sys/class/dmi/id/sys_vendor && ! grep -qwE 'vmx|svm' /proc/cpuinfo; then echo qemu;"
+    " elif grep -qw hypervisor /proc/cpuinfo; then echo kvm; else echo none; fi;"
+)
 
 
 def clear_script(interface: str) -> str:
@@ -94,7 +107,8 @@ class HostState:
         script = (
             f"[ -e {MODULES_BEFORE} ] || cut -d' ' -f1 /proc/modules >{MODULES_BEFORE}; "
             "(. /etc/os-release 2>/dev/null; echo ${ID-unknown}${VERSION_ID:+-$VERSION_ID}); "
-            "systemd-detect-virt 2>/dev/null || :; nproc; awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
+            f"{_DETECT} nproc; "
+            "awk '/MemTotal/{print int($2/1024)}' /proc/meminfo; uname -r;"
             " sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1;"
         )
         for name, done in (await self.nodes.sh(script)).items():
@@ -121,7 +135,7 @@ class HostState:
 
     async def _check_tools(self, variants: Sequence[Variant]) -> None:
         """Refuse hosts that lack a command that measuring or an overlay needs."""
-        wanted = {*TOOLS, *(tools.load(name).version_argv()[0] for name in tools.names())}
+        wanted = {*(tools.load(name).version_argv()[0] for name in tools.names())}
         for variant in variants:
             overlay = overlays.load(variant.overlay)
             wanted |= {*overlay.needs.commands, *overlay.modes[variant.key].commands}
@@ -200,12 +214,18 @@ class HostState:
 
         async def one(node: Node) -> None:
             clear = clear_script(node.spec.underlay_interface)
+            ended = f"sh {CLEAR}; [ ! -x {RESET} ] || {RESET}"
             await node.sh(
                 f"cat >{CLEAR} <<'CLEAR'\n{clear}CLEAR\n"
-                f"systemctl stop {TIMER}.timer {TIMER}.service 2>/dev/null\n"
+                f"{_STOP_TIMER}\n"
+                f"if [ ! -d {servers.SYSTEMD} ]; then\n"
+                f"    mkdir -p {TIMER_SESSION.rpartition('/')[0]}\n"
+                f"    setsid {shlex.join(['sh', '-c', f'sleep {PATIENCE}; {ended}'])} </dev/null >/dev/null 2>&1 &\n"
+                f"    echo $! >{TIMER_SESSION}; exit 0\n"
+                "fi\n"
                 f"systemctl reset-failed {TIMER}.timer {TIMER}.service 2>/dev/null\n"
                 f'systemd-run --quiet --collect --unit={TIMER} --setenv=PATH="$PATH" --on-active={PATIENCE} '
-                + shlex.join(["sh", "-c", f"sh {CLEAR}; [ ! -x {RESET} ] || {RESET}"])
+                + shlex.join(["sh", "-c", ended])
             )
 
         # One host that does not answer must not let the timers of the others run out.
@@ -249,7 +269,7 @@ class HostState:
             for module in OUR_MODULES
         )
         await self.nodes.sh(
-            f"systemctl stop {TIMER}.timer 'overlaylab-server-*' 2>/dev/null; rm -f {CLEAR}; "
+            f"{_STOP_TIMER}; {servers.STOP}\nrm -f {CLEAR}; "
             f"if [ -e {MODULES_BEFORE} ]; then {unload}; rm -f {MODULES_BEFORE}; fi",
             check=False,
         )

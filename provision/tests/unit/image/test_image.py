@@ -351,11 +351,16 @@ def test_failing_program_is_a_user_error_with_its_log(tmp_path: Path) -> None:
 
 
 INTERRUPTED = """
+import asyncio
 import sys
 from pathlib import Path
 from overlaylab.image import process as image_process
-with image_process.interruptible():
-    image_process.run(["sh", "-c", "sleep 600 & echo $! > $0; wait", sys.argv[1]], Path(sys.argv[2]), {}, what="x")
+def build():
+    with image_process.interruptible():
+        image_process.run(["sh", "-c", "sleep 600 & echo $! > $0; wait", sys.argv[1]], Path(sys.argv[2]), {}, what="x")
+async def build_for_hosts():
+    build()
+asyncio.run(build_for_hosts()) if sys.argv[3] == "in a loop" else build()
 """
 
 
@@ -378,9 +383,12 @@ def test_an_interrupt_while_a_program_is_being_started_ends_it_too(tmp_path: Pat
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_interrupt_ends_the_programs_children_too(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize("where", ["by itself", "in a loop"])
+def test_interrupt_ends_the_programs_children_too(tmp_path: Path, number: signal.Signals, where: str) -> None:
     started, log = tmp_path / "pid", tmp_path / "log"
-    builder = subprocess.Popen([sys.executable, "-c", INTERRUPTED, started, log], stderr=subprocess.DEVNULL)
+    builder = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, started, log, where], stderr=subprocess.DEVNULL
+    )
     _wait_for(lambda: started.exists() and started.read_text().strip() != "")
     child = int(started.read_text())
     builder.send_signal(number)

@@ -9,6 +9,7 @@ import hashlib
 import io
 import subprocess
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ class Host:
         here = script.replace(OTHER_NODE_HOME, str(self.folder / "var")).replace(
             NODE_HOME, str(self.folder / "opt")
         )
+        here = here.replace("/run/", f"{self.folder}/run/")
         done = await asyncio.to_thread(
             subprocess.run, ["sh", "-c", here], input=stdin, capture_output=True, check=False
         )
@@ -99,7 +101,11 @@ def host(tmp_path: Path) -> Host:
 
 
 def deliver(host: Host, kit: Kit) -> None:
-    asyncio.run(kit_delivery.ensure(Hosts({host.name: host}), lambda: kit))  # type: ignore[arg-type]
+    def build() -> Kit:
+        assert threading.current_thread() is threading.main_thread()  # Python hands signals to no other
+        return kit
+
+    asyncio.run(kit_delivery.ensure(Hosts({host.name: host}), build))  # type: ignore[arg-type]
 
 
 def test_a_host_without_a_kit_is_asked_and_left_as_it_was(host: Host) -> None:

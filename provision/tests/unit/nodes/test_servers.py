@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import os
 import shlex
 import subprocess
 
@@ -82,7 +83,12 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch) -> Machine:
-    monkeypatch.setattr(servers, "TRANSIENT", str(tmp_path / "transient"))
+    for name, folder in (("TRANSIENT", "transient"), ("SESSIONS", "sessions")):
+        here = str(tmp_path / folder)
+        monkeypatch.setattr(servers, "STOP", servers.STOP.replace(getattr(servers, name), here))
+        monkeypatch.setattr(servers, name, here)
+    monkeypatch.setattr(servers, "SYSTEMD", str(tmp_path / "systemd"))
+    (tmp_path / "systemd").mkdir()
     (tmp_path / "started").touch()
     return Machine(tmp_path)
 
@@ -95,6 +101,24 @@ async def test_servers_start_as_units_that_end_by_themselves(machine: Machine) -
         "--quiet --collect --unit=overlaylab-server-qperf -p RuntimeMaxSec=3600 -p Restart=on-abort"
         " ip netns exec endpoint qperf --listen_port 19765",
     ]
+
+
+async def test_without_systemd_servers_are_sessions_that_stopping_ends(machine: Machine) -> None:
+    (machine.folder / "systemd").rmdir()
+    server = machine.folder / "bin" / "iperf3"
+    server.write_text("#!/bin/sh\ncp line-5201 listens-5201\nexec /bin/sleep 300\n")
+    server.chmod(0o755)
+    await servers.start(machine, IPERF3)
+    pid = int((machine.folder / "sessions/iperf3").read_text())
+    assert os.getsid(pid) == pid
+    (machine.folder / "listens-5201").unlink()
+    await servers.start(machine, {})
+    assert not (machine.folder / "sessions/iperf3").exists()
+    for _ in range(100):
+        await asyncio.sleep(0.05)
+        if not os.path.exists(f"/proc/{pid}"):  # noqa: ASYNC240, PTH110
+            return
+    pytest.fail("the server lives on")
 
 
 async def test_servers_of_a_trial_within_a_node_start_in_the_second_endpoint(machine: Machine) -> None:

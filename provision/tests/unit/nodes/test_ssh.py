@@ -215,7 +215,7 @@ async def test_root_needs_no_sudo_and_others_do(spec: InventoryNode, sshd: Sshd)
     entered = [
         f"{sudo}sh -c {shlex.quote(f'{ENTER} exec {command}')}"
         for sudo in ("", "sudo -n ")
-        for command in ("sh", "sh -c cat")
+        for command in ("$SHELL", "$SHELL -c cat")
     ]
     assert sshd.commands == entered
 

@@ -11,7 +11,7 @@ from lab_fakes import FakeNodes
 
 from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import Variant
-from overlaylab.nodes import ansible, kit_delivery
+from overlaylab.nodes import ansible, kit_delivery, servers
 from overlaylab.providers import host_state
 from overlaylab.providers.kinds.hosts import Hosts
 from overlaylab.shaping import scripts as shaping_scripts
@@ -170,7 +170,7 @@ async def test_hosts_without_the_tools_are_refused_by_name(make) -> None:
     with pytest.raises(UserError, match=r"hosts\.yml: node2: .*none of these: iperf3, tcpdump"):
         await provider.prepare([HOST], print)
     (asked,) = scripts(provider, TOOLS)
-    for tool in ("iperf3", "qperf", "ping", "systemctl"):
+    for tool in ("iperf3", "qperf", "ping"):
         assert f" {tool} " in asked
 
 
@@ -318,6 +318,7 @@ async def test_the_timer_takes_profile_and_overlay_away(make, tmp_path) -> None:
         path.write_text(f'#!/bin/sh\nfor word; do echo "{name}: $word"; done >>{tmp_path}/called\n')
         path.chmod(0o755)
     script = script.replace(host_state.CLEAR, str(tmp_path / "clear"))
+    script = script.replace(f"[ ! -d {servers.SYSTEMD} ]", "false")
     path = f"{tmp_path}/bin:/usr/bin:/bin"
     await asyncio.to_thread(subprocess.run, ["sh", "-c", script], env={"PATH": path}, check=True)
     assert (tmp_path / "clear").read_text() == host_state.clear_script("eth1")
@@ -329,6 +330,37 @@ async def test_the_timer_takes_profile_and_overlay_away(make, tmp_path) -> None:
         f"systemd-run: sh {tmp_path}/clear; [ ! -x {host_state.RESET} ] || {host_state.RESET}",
     ]
     assert "systemctl: overlaylab-deadman.timer" in called
+
+
+async def test_without_systemd_a_session_waits_in_the_timers_place(make, tmp_path) -> None:
+    provider = make()
+    await provider.renew()
+    (script,) = scripts(provider, TIMER)
+    script = script.replace(host_state.CLEAR, str(tmp_path / "clear")).replace(
+        servers.SYSTEMD, str(tmp_path / "none")
+    )
+    script = script.replace(host_state.TIMER_SESSION, str(tmp_path / "pid"))
+    script = script.replace(host_state.RESET, str(tmp_path / "reset"))
+    (tmp_path / "reset").write_text(f"#!/bin/sh\necho reset >>{tmp_path}/called\n")
+    (tmp_path / "reset").chmod(0o755)
+
+    async def renewed(seconds: str) -> None:
+        short = script.replace(
+            f"sleep {host_state.PATIENCE}; sh {tmp_path}/clear",
+            f"sleep {seconds}; echo clear >>{tmp_path}/called",
+        )
+        await asyncio.to_thread(subprocess.run, ["sh", "-c", short], check=True, capture_output=True)
+
+    # The second ends the first, which would have come sooner.
+    await renewed("0.5")
+    await renewed("1")
+    await asyncio.sleep(0.7)
+    assert not (tmp_path / "called").exists()
+    for _ in range(100):
+        await asyncio.sleep(0.05)
+        if (tmp_path / "called").exists() and "reset" in (tmp_path / "called").read_text():
+            break
+    assert (tmp_path / "called").read_text() == "clear\nreset\n"
 
 
 async def test_the_timer_is_renewed_while_the_runner_lives(make, monkeypatch) -> None:
@@ -361,7 +393,8 @@ async def test_leaving_stops_timer_and_servers(make) -> None:
     await provider.enter(HOST)
     await provider.leave()
     last = provider.nodes["node2"].log[-1]
-    assert last.startswith("systemctl stop overlaylab-deadman.timer 'overlaylab-server-*'")
+    assert "systemctl stop overlaylab-deadman.timer overlaylab-deadman.service" in last
+    assert "systemctl stop 'overlaylab-server-*'" in last
     assert provider.nodes.dropped == 1
 
 
