@@ -45,7 +45,7 @@ done
 for session in {SESSIONS}/*; do
     if [ -e "$session" ]; then read -r pid <"$session"; kill -- "-$pid" 2>/dev/null; rm -f "$session"; fi
 done
-rmdir {SESSIONS} 2>/dev/null"""
+rmdir {SESSIONS} 2>/dev/null || :"""
 
 
 # Of a socket that takes what comes, in proc(5)'s tables: TCP_LISTEN, and TCP_CLOSE, which a bound UDP socket has.

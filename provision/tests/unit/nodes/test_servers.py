@@ -10,7 +10,7 @@ import pytest
 from lab_builders import inventory
 from lab_fakes import Completed, FakeNodes, failed
 
-from overlaylab.core.errors import UserError
+from overlaylab.core.errors import NodeError, UserError
 from overlaylab.core.model import PlannedTrial, Variant
 from overlaylab.nodes import servers
 from overlaylab.tools.base import Server
@@ -67,6 +67,8 @@ class Machine:
         done = await asyncio.to_thread(
             subprocess.run, argv, cwd=self.folder, env={"PATH": path}, capture_output=True, text=True
         )
+        if check and done.returncode:
+            raise NodeError(f"ended with {done.returncode}: {done.stderr}")
         return Completed(done.returncode, done.stdout, done.stderr, 0.1)
 
     @property
