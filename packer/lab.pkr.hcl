@@ -1,52 +1,92 @@
-# The node image: a base disk, provisioned and tested in a VM, packed as a Vagrant box for libvirt.
-# What differs per system stands in systems/<system>.pkrvars.hcl. Called by `./task image:build`.
-
-variable "system" {
-  type        = string
-  description = "Name of the system, as in systems/<system>.pkrvars.hcl."
-}
+# The node image: a disk, tested in a VM, and made a node there first where somebody else made it. What differs per system
+# stands in systems/<system>/system.yml, from which `./task image:build` makes the variables.
 
 variable "release" {
   type        = string
-  description = "Release of the distribution, as /etc/os-release says it (VERSION_ID)."
+  description = "Release of the distribution, as /etc/os-release says it (VERSION_ID); empty where any will do."
 }
 
 variable "base_image" {
   type        = string
-  description = "Path or URL of the disk to start from; where systems/<system>.base.sh exists, the disk that it made."
+  description = "Path of the disk to start from. The VM gets a copy."
 }
 
-variable "disk_size" {
-  type        = string
-  description = "Size of the base's disk, for the box's metadata, e.g. 8192M; the disk is not resized."
+variable "foreign" {
+  type        = bool
+  default     = false
+  description = "Whether somebody else made the disk: then the kit is brought and the scripts run, on a disk of 8 GiB."
 }
 
-variable "base_checksum" {
+variable "kit" {
   type        = string
-  default     = "none"
-  description = "Checksum of a downloaded base image, e.g. sha256:…; none for a disk made here."
+  default     = ""
+  description = "Folder with kit.tar.gz and kit.digest, for a foreign disk."
 }
 
 variable "seed_files" {
   type        = list(string)
   default     = []
-  description = "First-boot configuration (cloud-init, Ignition) for a base image that has no user lab yet."
+  description = "meta-data and user-data for cloud-init, on a volume cidata."
+}
+
+variable "firmware_files" {
+  type        = map(string)
+  default     = {}
+  description = "Name in QEMU's fw_cfg to path: what Ignition reads."
 }
 
 variable "scripts" {
   type        = list(string)
-  default     = ["scripts/packages.sh", "scripts/access.sh", "scripts/keys.sh", "scripts/network.sh", "scripts/services.sh"]
-  description = "What makes a node of the base, in this order; running it again changes nothing."
+  default     = ["scripts/kit.sh", "scripts/access.sh", "scripts/keys.sh", "scripts/network.sh", "scripts/services.sh", "scripts/clean.sh"]
+  description = "What makes a node of a foreign disk, in this order."
 }
 
 variable "kernel_modules" {
-  type        = list(string)
-  description = "Modules that overlays and profiles need; each is loaded in the test."
+  type = list(string)
+  default = [
+    "act_mirred", "act_police", "bridge", "br_netfilter", "cls_flower", "cls_matchall", "cls_u32",
+    "dummy", "esp4", "geneve", "ifb", "ip6_tables", "ip_gre", "ip_set", "ip_set_hash_net", "ip_tables",
+    "ip_vs", "ipip", "ipvlan", "macvlan", "nf_conntrack_netlink", "nf_tables", "openvswitch", "overlay",
+    "sch_cake", "sch_fq", "sch_htb", "sch_ingress", "sch_netem", "sch_prio", "sch_tbf", "tun", "veth",
+    "vport_geneve", "vport_gre", "vport_vxlan", "vrf", "vxlan", "wireguard", "xfrm_user", "xt_set",
+  ]
+  description = "Modules that overlays and profiles need; each is loaded in the test, and a missing one is noted."
 }
 
 variable "tools" {
-  type        = map(string)
-  description = "Tool to the command that prints its version; a command that fails or prints nothing fails the build."
+  type = map(string)
+  default = {
+    bird      = "bird --version"
+    conntrack = "conntrack --version"
+    curl      = "curl --version"
+    dig       = "dig -v"
+    dnsmasq   = "dnsmasq --version"
+    docker    = "dockerd --version"
+    etcd      = "etcd --version"
+    ethtool   = "ethtool --version"
+    ip        = "ip -V"
+    ipset     = "ipset --version"
+    iperf     = "iperf --version"
+    iperf3    = "iperf3 --version"
+    iptables  = "iptables --version"
+    jq        = "jq --version"
+    less      = "less --version"
+    nano      = "nano --version"
+    netperf   = "netperf -V"
+    nft       = "nft --version"
+    nginx     = "nginx -v"
+    ping      = "ping -V"
+    python    = "python3 --version"
+    qperf     = "qperf --version"
+    sockperf  = "sockperf --version"
+    ssh       = "ssh -V"
+    systemd   = "systemctl --version"
+    tc        = "tc -V"
+    tcpdump   = "tcpdump --version"
+    tracepath = "tracepath -V"
+    wg        = "wg --version"
+  }
+  description = "Tool to the command that prints its version; one that fails or prints nothing fails the build."
 }
 
 variable "accelerator" {
@@ -83,13 +123,13 @@ source "qemu" "node" {
   accelerator      = var.accelerator
   disk_image       = true
   iso_url          = var.base_image
-  iso_checksum     = var.base_checksum
+  iso_checksum     = "none"
   cd_files         = var.seed_files
   cd_label         = "cidata"
   use_backing_file = false
   skip_compaction  = true
-  skip_resize_disk = true
-  disk_size        = var.disk_size
+  skip_resize_disk = ! var.foreign
+  disk_size        = "8192M"
   format           = "qcow2"
   disk_interface   = "virtio"
   disk_cache       = "unsafe"
@@ -99,10 +139,13 @@ source "qemu" "node" {
   memory           = 1024
   headless         = true
   disable_vnc      = true
-  qemuargs = [
-    ["-cpu", local.cpu_model],
-    ["-smbios", "type=11,value=io.systemd.credential:overlaylab.authorized-keys=${var.public_key}"],
-  ]
+  qemuargs = concat(
+    [
+      ["-cpu", local.cpu_model],
+      ["-smbios", "type=11,value=io.systemd.credential:overlaylab.authorized-keys=${var.public_key}"],
+    ],
+    [for name, path in var.firmware_files : ["-fw_cfg", "name=${name},file=${path}"]],
+  )
 
   boot_wait            = "1s"
   ssh_username         = "lab"
@@ -116,25 +159,29 @@ source "qemu" "node" {
 build {
   sources = ["source.qemu.node"]
 
-  provisioner "file" {
-    source      = "systems/${var.system}.packages"
-    destination = "/tmp/packages"
+  dynamic "provisioner" {
+    labels   = ["file"]
+    for_each = var.foreign ? ["kit.tar.gz", "kit.digest"] : []
+    content {
+      source      = "${var.kit}/${provisioner.value}"
+      destination = "/tmp/${provisioner.value}"
+    }
   }
 
-  provisioner "shell" {
-    scripts         = var.scripts
-    execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
-  }
-
-  provisioner "shell" {
-    script          = "scripts/clean.sh"
-    execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
+  dynamic "provisioner" {
+    labels   = ["shell"]
+    for_each = var.foreign ? var.scripts : []
+    content {
+      script          = provisioner.value
+      execute_command = "sudo env {{ .Vars }} sh {{ .Path }}"
+    }
   }
 
   provisioner "shell" {
     script          = "scripts/test.sh"
-    execute_command = "chmod +x {{ .Path }}; sudo env {{ .Vars }} {{ .Path }}"
+    execute_command = "sudo env {{ .Vars }} sh {{ .Path }}"
     environment_vars = [
+      "FOREIGN=${var.foreign ? "yes" : ""}",
       "RELEASE=${var.release}",
       "KERNEL_MODULES=${join(" ", var.kernel_modules)}",
       "TOOLS=${jsonencode(var.tools)}",
@@ -145,12 +192,5 @@ build {
     direction   = "download"
     source      = "/run/report.json"
     destination = "${var.output_directory}/report.json"
-  }
-
-  post-processor "vagrant" {
-    provider_override    = "libvirt"
-    compression_level    = 1
-    vagrantfile_template = "box.rb"
-    output               = "${var.output_directory}/overlaylab.box"
   }
 }

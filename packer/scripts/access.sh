@@ -2,7 +2,7 @@
 # Only the key that arrived with the boot gets in (keys.sh): no password works anywhere.
 set -eu
 usermod --password '*' lab # no password, yet not "locked", which sshd would refuse
-passwd --quiet --lock root
+passwd --lock root >/dev/null
 install -d -m 750 /etc/sudoers.d
 # Terminal and PAM session serve interactive use only, and cost 0.2 s a call under emulation.
 # The node kit first; and tc, bridge and the daemons lie in sbin, which Debian leaves out for users. Here of what sudo
@@ -13,6 +13,12 @@ printf '%s\n' 'lab ALL=(ALL) NOPASSWD: ALL' 'Defaults:lab !use_pty, !pam_session
 chmod 440 /etc/sudoers.d/lab
 echo "export PATH=$path" >/etc/profile.d/overlaylab.sh
 install -d /etc/ssh/sshd_config.d
+if ! grep -qs '^ *Include .*sshd_config.d' /etc/ssh/sshd_config; then
+    config=$(cat /etc/ssh/sshd_config 2>/dev/null) || config=
+    # Where that is a link into a read-only /usr, a file takes its place.
+    rm -f /etc/ssh/sshd_config
+    printf 'Include /etc/ssh/sshd_config.d/*.conf\n%s\n' "$config" >/etc/ssh/sshd_config
+fi
 cat >/etc/ssh/sshd_config.d/10-overlaylab.conf <<CONF
 SetEnv PATH=$path
 HostKey /etc/ssh/ssh_host_ed25519_key

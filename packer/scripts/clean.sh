@@ -10,7 +10,7 @@ rm -f /etc/resolv.conf
 : >/etc/resolv.conf # an offline lab has no name server, and asking one that is not there takes seconds
 : >/etc/machine-id # empty, not absent: the next boot sets it without a first boot's presets
 rm -f /var/lib/dbus/machine-id /var/lib/systemd/random-seed /home/lab/.bash_history
-rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/journal /tmp/packages
+rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/cache/apt/archives/*.deb /var/log/journal
 find /var/log -type f -exec truncate -s 0 {} +
 fstrim /
 sync

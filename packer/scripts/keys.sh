@@ -2,8 +2,9 @@
 # No key is in the image: a node makes its own host key at its first boot, and who may log in arrives with each
 # boot, from the hypervisor or from LXC. Both before sshd starts.
 set -eu
-install -d /usr/lib/overlaylab /etc/systemd/system/ssh.service.requires
-cat >/usr/lib/overlaylab/keys <<'SCRIPT'
+# Below /etc, as /usr may be read-only.
+install -d /etc/overlaylab
+cat >/etc/overlaylab/keys <<'SCRIPT'
 #!/bin/sh
 # Builtins where they do: under emulation each process costs 10 ms.
 set -eu
@@ -24,16 +25,22 @@ fi
 # In memory, so that nobody's key comes to lie on the disk. Written even where there is none: nobody gets in then.
 echo "${OVERLAYLAB_AUTHORIZED_KEYS-}" >/run/overlaylab-authorized-keys
 SCRIPT
-chmod 755 /usr/lib/overlaylab/keys
+chmod 755 /etc/overlaylab/keys
 cat >/etc/systemd/system/overlaylab-keys.service <<'UNIT'
 [Unit]
 Description=Host key of this node, and who may log in
-Before=ssh.service
+Before=ssh.service sshd.service ssh.socket sshd.socket
 [Service]
 Type=oneshot
 RemainAfterExit=yes
 PassEnvironment=OVERLAYLAB_AUTHORIZED_KEYS
-ExecStart=/usr/lib/overlaylab/keys
+ExecStart=/etc/overlaylab/keys
 UNIT
 # A link rather than `systemctl enable`, which takes seconds under emulation.
-ln -sf ../overlaylab-keys.service /etc/systemd/system/ssh.service.requires/
+for unit in ssh.service sshd.service ssh.socket sshd.socket; do
+    [ -e "/usr/lib/systemd/system/$unit" ] || [ -e "/lib/systemd/system/$unit" ] || continue
+    install -d "/etc/systemd/system/$unit.requires"
+    ln -sf ../overlaylab-keys.service "/etc/systemd/system/$unit.requires/"
+done
+# Of a disk that runs already and whose configuration by now names that file.
+if [ -d /run/systemd/system ]; then /etc/overlaylab/keys; fi

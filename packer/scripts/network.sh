@@ -32,8 +32,17 @@ cat >/etc/systemd/networkd.conf.d/overlaylab.conf <<'CONF'
 ManageForeignRoutes=no
 ManageForeignRoutingPolicyRules=no
 CONF
+# Where NetworkManager does it: eth0 alone.
+if [ -d /etc/NetworkManager ]; then
+    install -d /etc/NetworkManager/conf.d
+    printf '[keyfile]\nunmanaged-devices=*,except:interface-name:eth0\n' >/etc/NetworkManager/conf.d/overlaylab.conf
+fi
 # udev would give virtual links MAC addresses of its own (systemd.link(5), MACAddressPolicy); daemons
 # that set one lose the race. The name policy goes with it: net.ifnames=0 says the same.
 ln -sf /dev/null /etc/systemd/network/99-default.link
+if command -v update-grub >/dev/null && [ -d /etc/default/grub.d ]; then
+    echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX net.ifnames=0"' >/etc/default/grub.d/overlaylab.cfg
+    update-grub 2>/dev/null
+fi
 # Users may ping, as systemd has it by default and Debian has not: the kit's ping has no file capability.
 printf 'net.ipv4.ping_group_range = 0 2147483647\n' >/etc/sysctl.d/50-overlaylab.conf

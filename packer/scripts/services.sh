@@ -9,10 +9,12 @@ for unit in docker.service docker.socket containerd.service etcd.service bird.se
     if systemctl is-enabled --quiet "$unit" 2>/dev/null; then systemctl disable --quiet "$unit"; fi
 done
 
-# Timers, consoles (nobody can log in there), and what works or waits at boot for nothing. netperf has an init script only.
+for timer in /usr/lib/systemd/system/*.timer; do ln -sf /dev/null "/etc/systemd/system/${timer##*/}"; done
+
+# What looks for updates, consoles (nobody can log in there), and what works or waits at boot for nothing. netperf has an init script only.
 # Links rather than `systemctl mask`, which takes as long.
-for unit in apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service \
-    fstrim.timer logrotate.timer man-db.timer systemd-tmpfiles-clean.timer \
+for unit in e2scrub_reap.service unattended-upgrades.service snapd.service snapd.socket snapd.seeded.service \
+    update-engine.service locksmithd.service zincati.service \
     getty.target getty-static.service getty@tty1.service serial-getty@ttyS0.service \
     modprobe@configfs.service modprobe@dm_mod.service modprobe@drm.service modprobe@fuse.service \
     modprobe@loop.service dev-hugepages.mount dev-mqueue.mount proc-sys-fs-binfmt_misc.automount \
@@ -30,8 +32,14 @@ printf '[Unit]\nAfter=ssh.service\n' >/etc/systemd/system/systemd-logind.service
 printf 'blacklist %s\n' ata_generic ata_piix kvm kvm_amd kvm_intel pcspkr powernow_k8 psmouse \
     qemu_fw_cfg serio_raw sr_mod >/etc/modprobe.d/overlaylab.conf
 
-for unit in ssh.service systemd-networkd.service; do
-    if ! systemctl is-enabled --quiet "$unit"; then systemctl enable --quiet "$unit"; fi
+# By whatever name sshd has it; a socket that waits for logins is as good. Who else configures networks keeps doing so.
+enabled() { systemctl is-enabled --quiet "$1" 2>/dev/null; }
+for unit in ssh.socket sshd.socket ssh.service sshd.service; do
+    if enabled $unit; then break; fi
 done
+enabled $unit || systemctl enable --quiet ssh.service 2>/dev/null || systemctl enable --quiet sshd.service
+enabled NetworkManager.service || enabled systemd-networkd.service || systemctl enable --quiet systemd-networkd.service
+# The first boot is over: nothing is configured anew, whatever a hypervisor offers.
+if [ -d /etc/cloud ]; then : >/etc/cloud/cloud-init.disabled; fi
 install -d /etc/systemd/journald.conf.d
 printf '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n' >/etc/systemd/journald.conf.d/overlaylab.conf

@@ -38,5 +38,5 @@ def test_the_users_public_key_is_in_memory_alone(cluster) -> None:
     public = ssh_keys.public(ssh_keys.ensure())
     assert set(cluster.sh("cat /run/overlaylab-authorized-keys").values()) == {f"{public}\n"}
     words = public.split()[1]
-    looked = f"grep -rlF {words} /etc /home /root /opt /srv /usr/lib/overlaylab /usr/local /var || :"
+    looked = f"grep -rlF {words} /etc /home /root /opt /srv /etc/overlaylab /usr/local /var || :"
     assert set(cluster.sh(looked).values()) == {""}

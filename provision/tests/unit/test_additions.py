@@ -228,7 +228,10 @@ def test_all_of_them_together_are_measured(monkeypatch: pytest.MonkeyPatch) -> N
     assert result.exit_code == 0, result.output
     assert ready_for == [registry.capabilities("paper").needs] * 2
     # Nodes whose limits can be told while they run are not made for them.
-    assert "paper for host, gauze thin: {'underlay_mtu': 1500, 'role_arguments': {}}" in result.stderr
+    assert (
+        "paper for host, gauze thin: {'underlay_mtu': 1500, 'role_arguments': {}, 'system': 'debian'}"
+        in result.stderr
+    )
     with Store.open(paths.database()) as store:
         rows = store.db.execute(
             "SELECT provider, overlay, tool, metric, value FROM result WHERE metric = 'goodput' ORDER BY overlay"

@@ -58,14 +58,19 @@ class Recipe:
         return files
 
 
+# Recipes of programs that this machine runs, not nodes: built when they are wanted.
+HERE = frozenset({"butane"})
+
+
 def names() -> tuple[str, ...]:
     """Every overlay that has a recipe, sorted; the others come from the distribution's packages."""
-    return tuple(sorted(path.parent.name for path in RECIPES.glob("*/build.yml")))
+    found = {path.parent.name for path in RECIPES.glob("*/build.yml")}
+    return tuple(sorted(found - HERE))
 
 
 def load_recipe(name: str) -> Recipe:
     """The recipe ``provision/daemons/<name>``. Raises UserError."""
-    if name not in names():
+    if name not in names() and name not in HERE:
         raise unknown("NAME", f"must be a recipe in {shown(RECIPES)}/", name, names())
     folder = RECIPES / name
     source = load_document(folder / "build.yml", SCHEMA)

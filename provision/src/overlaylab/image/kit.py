@@ -23,7 +23,7 @@ from typing import Any
 from overlaylab.core import disk_full, paths
 from overlaylab.core.documents import Document, load_document
 from overlaylab.core.errors import UserError
-from overlaylab.core.progress import say, step
+from overlaylab.core.progress import step
 from overlaylab.image import kit_tree, package_lock, process
 from overlaylab.image.kit_tree import Part, Tree
 from overlaylab.image.package_lock import PREFER, Package, Policy
@@ -163,18 +163,11 @@ def ensure(rules: Policy = PREFER) -> Kit:
 def renew_lock() -> list[str]:
     """Write the lock anew from what the mirrors have today; what changed, a line each. Raises UserError."""
     _preflight()
-    path = DEFINITION / LOCK
-    before = package_lock.read(path)
     parent = paths.cache() / "kits"
     parent.mkdir(parents=True, exist_ok=True)
     with process.interruptible(), _workspace(parent) as work:
-        document = spec()
-        got = package_lock.downloaded(_fetch(work, document, None, ""))
-    changed = package_lock.differences(before, got)
-    if changed or not path.exists():
-        day = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-        path.write_text(package_lock.text(got, "Packages of the node kit", day))
-    return changed
+        got = package_lock.downloaded(_fetch(work, spec(), None, ""))
+    return package_lock.renew(DEFINITION / LOCK, "Packages of the node kit", got)
 
 
 def _build(work: Path, locked: Sequence[Package], rules: Policy) -> None:
@@ -182,7 +175,7 @@ def _build(work: Path, locked: Sequence[Package], rules: Policy) -> None:
     started = time.monotonic()
     document = spec()
     with step("kit-packages", "kit: packages", 20):
-        tar = _fetch_locked(work, document, locked, rules)
+        tar = _fetch_locked(work, document, rules)
         got = package_lock.downloaded(tar)
         drifted = package_lock.check("the node kit", locked, got, rules)
     with step("kit-tree", "kit: programs, libraries, Python's bytecode", 20):
@@ -229,30 +222,15 @@ def _build(work: Path, locked: Sequence[Package], rules: Policy) -> None:
     (result / MANIFEST).write_text(json.dumps(manifest, indent=1, sort_keys=True) + "\n")
 
 
-def _fetch_locked(work: Path, document: Document, locked: Sequence[Package], rules: Policy) -> Path:
+def _fetch_locked(work: Path, document: Document, rules: Policy) -> Path:
     """The tar with the locked packages, or with today's where mirrors dropped some and that is not refused."""
-    if not locked:
-        return _fetch(work, document, None, "")
-    sources = [""]
-    if rules.snapshots and (day := package_lock.taken(DEFINITION / LOCK)):
-        suite, components = document.data["suite"], document.data["components"]
-        sources.append(package_lock.snapshot_source(rules.snapshots, day, suite, components))
-    for source in sources:
-        try:
-            return _fetch(work, document, package_lock.preferences(locked), source)
-        except UserError:
-            log = _log().read_text(errors="replace") if _log().exists() else ""
-            if not package_lock.is_gone(log):
-                raise
-    if rules.strict:
-        raise UserError(
-            "packages of the node kit",
-            "must be those of the lock, as LOCK=strict asks",
-            seen="the mirrors no longer have some of them",
-            fix="Name an archive of snapshots in SNAPSHOTS, leave LOCK out, or renew it with `./task image:lock`",
-        )
-    say("some locked packages of the node kit are in no mirror any longer: taking today's")
-    return _fetch(work, document, None, "")
+    made: list[Path] = []
+    data = document.data
+    package_lock.fetch(
+        "the node kit", DEFINITION / LOCK, data["suite"], data["components"], rules,
+        lambda preferences, snapshots: made.append(_fetch(work, document, preferences, snapshots)), _log(),
+    )  # fmt: skip
+    return made[-1]
 
 
 def _fetch(work: Path, document: Document, preferences: str | None, snapshots: str) -> Path:

@@ -16,25 +16,28 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
+from overlaylab.core.model import JSON
 from overlaylab.core.progress import say, step
-from overlaylab.image import boxes, kit, process
+from overlaylab.image import base, boxes, foreign_disk, kit, package_lock, process, systems
+from overlaylab.image.package_lock import PREFER, Policy
+from overlaylab.image.systems import System
 from overlaylab.machine import bundle_source, ready, ssh_keys, userns
 from overlaylab.machine.packages import find_program
 
-# Definitions: one template, scripts, and per system ``systems/<system>.*``.
+# Definitions: one template, scripts, what makes a base disk, and the systems.
 PACKER = paths.ROOT / "packer"
 
 BOX = "overlaylab.box"
 MANIFEST = "manifest.json"
 # Raised when the manifest or the build below change in a way that makes older images unusable.
-MANIFEST_FORMAT = 2
+MANIFEST_FORMAT = 3
 
 # What the text of every private key of OpenSSH begins with (its PROTOCOL.key), as far as all have it.
 PRIVATE_KEY = base64.b64encode(b"openssh-key-v1\0")[:19]
@@ -53,47 +56,39 @@ PROGRAMS = ("packer", "qemu-system-x86_64", "qemu-img", "ssh-keygen")
 BASE_PROGRAMS = ("mmdebstrap", "mkfs.ext4", "sfdisk", "grub-mkimage")
 
 
-def systems() -> list[str]:
-    """Names of the systems that have a definition, sorted."""
-    return sorted(path.name.split(".")[0] for path in (PACKER / "systems").glob("*.pkrvars.hcl"))
+def image_key(system: str = systems.DEFAULT) -> str:
+    """SHA-256 in hex over every input: template, scripts, the system's files, a foreign disk; none is this user's.
 
-
-def image_key(system: str = "debian") -> str:
-    """SHA-256 in hex over every input: template, scripts, the system's files; none is this user's or machine's.
-
-    Raises UserError for a system without a definition.
+    Raises UserError for a system without a definition, or without the disk that it is made from.
     """
     digest = hashlib.sha256(f"format {MANIFEST_FORMAT} kit {kit.key()}\n".encode())
-    for path in input_files(system):
+    for name, path in input_files(system).items():
         content = path.read_bytes()
-        digest.update(f"{path.relative_to(PACKER)} {len(content)}\n".encode() + content)
+        digest.update(f"{name} {len(content)}\n".encode() + content)
+    if disk := foreign_disk.of(systems.load(system)):
+        digest.update(f"disk {disk.sha256}\n".encode())
     return digest.hexdigest()
 
 
-def input_files(system: str) -> list[Path]:
-    """Files that the image depends on, in a fixed order."""
-    if system not in systems():
-        raise UserError(
-            "SYSTEM",
-            f"must be one of {', '.join(systems())}",
-            seen=system,
-            fix="Choose one of them, or add packer/systems/<name>.pkrvars.hcl",
-        )
-    shared = [PACKER / "lab.pkr.hcl", PACKER / "box.rb", *(PACKER / "scripts").glob("*.sh")]
-    return sorted([*shared, *(PACKER / "systems").glob(f"{system}.*")])
+def input_files(system: str) -> dict[str, Path]:
+    """Files that the image depends on, by what they are called, in a fixed order."""
+    shared = [PACKER / "lab.pkr.hcl", PACKER / "box.rb", PACKER / "seed" / "user-data"]
+    shared += [path for kind in ("scripts", "base") for path in (PACKER / kind).glob("*.sh")]
+    own = {f"system/{path.name}": path for path in systems.load(system).files}
+    return dict(sorted({str(path.relative_to(PACKER)): path for path in shared}.items())) | own
 
 
-def folder(system: str = "debian") -> Path:
+def folder(system: str = systems.DEFAULT) -> Path:
     """Where the image for the present inputs lies or will lie."""
     return paths.cache() / "images" / f"{system}-{image_key(system)[:12]}"
 
 
-def box_path(system: str = "debian") -> Path:
+def box_path(system: str = systems.DEFAULT) -> Path:
     """The Vagrant box for the present inputs; there only after ``build``."""
     return folder(system) / BOX
 
 
-def manifest(system: str = "debian") -> dict[str, Any] | None:
+def manifest(system: str = systems.DEFAULT) -> dict[str, Any] | None:
     """What the image for the present inputs is made of; None if it is not built."""
     path = folder(system) / MANIFEST
     try:
@@ -110,10 +105,11 @@ def manifest(system: str = "debian") -> dict[str, Any] | None:
     return made
 
 
-def build(system: str = "debian") -> Path:
+def build(system: str = systems.DEFAULT, rules: Policy = PREFER, archive: Path | None = None) -> Path:
     """Build the image unless it is there; the folder it lies in. Minutes; progress goes to standard error.
 
-    Raises UserError for missing programs, disk or memory, and for a step that fails (with the end of its log).
+    archive: sources of packages in place of the distribution's own. Raises UserError for missing programs, disk or
+    memory, and for a step that fails (with the end of its log).
     """
     target = folder(system)
     if (target / MANIFEST).exists():
@@ -127,69 +123,99 @@ def build(system: str = "debian") -> Path:
     ):
         if (target / MANIFEST).exists() or bundle_source.supply(target, f"the image of {system}"):
             return target
-        made_of = kit.ensure()
+        made_of = kit.ensure(rules)
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
             process.end_leftovers(stale)
             process.remove(stale)
         with process.interruptible(), _workspace(target.parent) as work:
-            _build_in(work, system, made_of)
+            _build_in(work, systems.load(system), made_of, rules, archive)
             (work / "result").rename(target)
         _prune(target, system)
     say(f"image {target.name} is ready: {target / BOX}")
     return target
 
 
-def _build_in(work: Path, system: str, made_of: kit.Kit) -> None:
+def renew_lock(system: str, archive: Path | None = None) -> list[str]:
+    """Write the lock of a system's packages anew from what its archive has today; what changed, a line each."""
+    chosen = systems.load(system)
+    _preflight(system)
+    images = paths.cache() / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    with process.interruptible(), _workspace(images) as work:
+        got = base.listed(chosen, work, images / f"{system}-lock.log", archive)
+    return package_lock.renew(chosen.lock, f"Packages of {chosen.title}", got)
+
+
+def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy, archive: Path | None) -> None:
     """All of the build below ``work``; leaves ``work/result`` with box and manifest."""
     accelerator = ready.accelerator()
     (work / "tmp").mkdir()
     (work / "ssh").mkdir(mode=0o700)
     key = work / "ssh" / "id_ed25519"
     ssh_keys.make(key)
-    log = work.parent / f"{system}.log"
+    log = work.parent / f"{system.name}.log"
     started = datetime.now(UTC)
+    _lay_kit(made_of, work / "kit")
+    foreign = foreign_disk.of(system)
+    variables = {
+        "accelerator": accelerator,
+        "private_key_file": str(key),
+        "public_key": ssh_keys.public(key),
+        "output_directory": str(work / "out"),
+        "release": system.release or "",
+    }
+    made: JSON = {}
+    if foreign:
+        disk = work / "out" / "disk" / "node.qcow2"
+        made = {"disk": {"sha256": foreign.sha256, "from": foreign.origin}}
+        variables |= foreign_disk.variables(system, foreign, work, ssh_keys.public(key))
+    else:
+        with step(f"image {system.name} base", "image: base disk from packages", 60):
+            found = base.make(system, work, work / "kit", log, rules, archive)
+        disk = found.disk
+        made = {
+            "root_sha256": found.root_digest,
+            "drifted": list(found.drifted),
+            "locked": {p.name: p.version for p in found.packages},
+        }
+        variables["base_image"] = str(disk)
     environment = {
         "TMPDIR": str(work / "tmp"),
         "CHECKPOINT_DISABLE": "1",  # Packer asks no server for news
         "PACKER_CACHE_DIR": str(paths.cache() / "packer"),
         "PACKER_CONFIG_DIR": str(work / "tmp"),
     }
-    variables = {
-        "accelerator": accelerator,
-        "private_key_file": str(key),
-        "public_key": ssh_keys.public(key),
-        "output_directory": str(work / "out"),
-    }
-    maker = PACKER / "systems" / f"{system}.base.sh"
-    if maker.exists():
-        _lay_kit(made_of, work / "kit")
-        (work / "base").mkdir()
-        with step(f"image {system} base", "image: base disk from packages", 60):
-            argv = ["sh", str(maker), str(work / "base"), str(work / "kit")]
-            # dpkg looks for a configuration in the home, where root of the namespace may not look.
-            home = {"HOME": str(work / "tmp")}
-            process.run(argv, log, {**environment, **home}, what="base disk", own_mounts=True)
-        variables["base_image"] = str(work / "base" / "base.raw")
-    with step(f"image {system} {accelerator}", f"image: provision, test and pack ({accelerator})", 120):
-        argv = ["packer", "build", "-color=false", "-timestamp-ui", *packer_arguments(system, variables)]
+    doing = "make a node of it and test it" if foreign else "test it"
+    with step(f"image {system.name} {accelerator}", f"image: {doing} ({accelerator})", 120):
+        argv = ["packer", "build", "-color=false", "-timestamp-ui", *packer_arguments(variables)]
         process.run(argv, log, environment, what="packer build", cwd=PACKER)
-    _refuse_keys(work / "out" / BOX, ssh_keys.public(key))
+    report = json.loads((work / "out" / "report.json").read_text())
+    if report.get("modules_missing") and not foreign:
+        raise UserError(
+            f"image:build, {system.title}",
+            "must have the kernel modules that overlays and profiles need",
+            seen=f"without {', '.join(report['modules_missing'])}",
+            fix=f"Name the packages that have them in packer/systems/{system.name}/{systems.FILE}",
+        )
     result = work / "result"
     result.mkdir()
-    (work / "out" / BOX).rename(result / BOX)
-    report = json.loads((work / "out" / "report.json").read_text())
+    with step("image-pack", "image: pack", 20):
+        boxes.make(disk, PACKER / "box.rb", result / BOX, work)
+    _refuse_keys(result / BOX, ssh_keys.public(key))
     with (result / BOX).open("rb") as box:
         checksum = hashlib.file_digest(box, "sha256").hexdigest()
     written = {
         "format": MANIFEST_FORMAT,
-        "system": system,
-        "key": image_key(system),
+        "system": system.name,
+        "title": system.title,
+        "key": image_key(system.name),
         "box": {"file": BOX, "sha256": checksum, "bytes": (result / BOX).stat().st_size},
         "built_at": started.isoformat(timespec="seconds"),
         "build_seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
         "accelerator": accelerator,
         "git_commit": _git_commit(),
         "kit": made_of.digest,
+        **made,
         **report,
     }
     (result / MANIFEST).write_text(json.dumps(written, indent=1, sort_keys=True) + "\n")
@@ -216,34 +242,34 @@ def _refuse_keys(box: Path, public: str) -> None:
         )
 
 
-def packer_arguments(system: str, variables: dict[str, str]) -> list[str]:
+def packer_arguments(variables: Mapping[str, str]) -> list[str]:
     """Arguments that ``packer build`` and ``packer validate`` share; paths are relative to packer/."""
-    pairs = [word for name, value in variables.items() for word in ("-var", f"{name}={value}")]
-    return ["-var-file", f"systems/{system}.pkrvars.hcl", *pairs, "."]
+    return [word for name, value in variables.items() for word in ("-var", f"{name}={value}")] + ["."]
 
 
-def validate(system: str = "debian") -> None:
-    """Check template, variables and formatting without building. Raises UserError."""
-    input_files(system)
+def validate(system: str = systems.DEFAULT) -> None:
+    """Check definition, template, variables and formatting without building. Raises UserError."""
+    chosen = systems.load(system)
     with tempfile.TemporaryDirectory(prefix="overlaylab-validate-") as folder:
         key = Path(folder) / "id_ed25519"
         ssh_keys.make(key)  # Packer reads it
         _validate(
-            system,
             {
                 "private_key_file": str(key),
                 "public_key": ssh_keys.public(key),
                 "output_directory": "/nonexistent",
+                "release": chosen.release or "",
                 "base_image": "/dev/null",
-            },
+            }
         )
+        if chosen.disk:
+            foreign_disk.validate(chosen, Path(folder), ssh_keys.public(key))
 
 
-def _validate(system: str, variables: dict[str, str]) -> None:
+def _validate(variables: Mapping[str, str]) -> None:
     for argv in (
         ["packer", "fmt", "-check", "-diff", "."],
-        ["packer", "fmt", "-check", "-diff", "systems"],
-        ["packer", "validate", *packer_arguments(system, variables)],
+        ["packer", "validate", *packer_arguments(variables)],
     ):
         environment = {**os.environ, "CHECKPOINT_DISABLE": "1"}
         done = subprocess.run(argv, cwd=PACKER, env=environment, text=True, capture_output=True, check=False)
@@ -257,7 +283,7 @@ def _validate(system: str, variables: dict[str, str]) -> None:
 
 
 def _preflight(system: str) -> None:
-    from_packages = (PACKER / "systems" / f"{system}.base.sh").exists()
+    from_packages = foreign_disk.of(systems.load(system)) is None
     wanted = PROGRAMS + (BASE_PROGRAMS if from_packages else ())
     absent = [name for name in wanted if find_program(name) is None]
     if absent:

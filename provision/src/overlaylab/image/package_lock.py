@@ -11,8 +11,9 @@ from __future__ import annotations
 import hashlib
 import re
 import tarfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from overlaylab.core.documents_limits import shown
@@ -131,6 +132,51 @@ def snapshot_source(address: str, day: str, suite: str, components: Sequence[str
         f"Types: deb\nURIs: {address.replace('@ID@', day)}\nSuites: {suite} {suite}-updates\n"
         f"Components: {' '.join(components)}\nCheck-Valid-Until: no\n"
     )
+
+
+def fetch(
+    what: str,
+    lock: Path,
+    suite: str,
+    components: Sequence[str],
+    rules: Policy,
+    take: Callable[[str | None, str], None],
+    log: Path,
+) -> None:
+    """Have the locked packages taken, or today's where mirrors dropped some and that is not refused.
+
+    take: called with apt's preferences and one more source, each None or empty where there is none; raises UserError.
+    log: what apt then said. Raises UserError.
+    """
+    locked = read(lock)
+    if not locked:
+        return take(None, "")
+    sources = [""]
+    if rules.snapshots and (day := taken(lock)):
+        sources.append(snapshot_source(rules.snapshots, day, suite, components))
+    for source in sources:
+        try:
+            return take(preferences(locked), source)
+        except UserError:
+            if not is_gone(log.read_text(errors="replace") if log.exists() else ""):
+                raise
+    if rules.strict:
+        raise UserError(
+            f"packages of {what}",
+            "must be those of the lock, as LOCK=strict asks",
+            seen="the mirrors no longer have some of them",
+            fix="Name an archive of snapshots in SNAPSHOTS, leave LOCK out, or renew it with `./task image:lock`",
+        )
+    say(f"some locked packages of {what} are in no mirror any longer: taking today's")
+    return take(None, "")
+
+
+def renew(lock: Path, about: str, got: Sequence[Package]) -> list[str]:
+    """Write the lock anew; what changed, a line each."""
+    changed = differences(read(lock), got)
+    if changed or not lock.exists():
+        lock.write_text(text(got, about, datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")))
+    return changed
 
 
 def downloaded(tar: Path) -> tuple[Package, ...]:

@@ -140,18 +140,10 @@ def remove(folder: Path) -> None:
     """Remove a build folder, also what root of an ordinary user's namespace owns in it."""
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists() and os.geteuid() != 0:
-        subprocess.run(
-            [
-                "mmdebstrap",
-                "--unshare-helper",
-                "rm",
-                "-rf",
-                "--one-file-system",
-                str(folder / "base" / "root"),
-            ],
-            check=False,
-            capture_output=True,
-        )
+        # A maker's folder, or the one that such folders are in.
+        roots = [str(root) for root in (folder / "root", *folder.glob("*/root"))]
+        argv = ["mmdebstrap", "--unshare-helper", "rm", "-rf", "--one-file-system", *roots]
+        subprocess.run(argv, check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
 
 

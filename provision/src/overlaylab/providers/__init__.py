@@ -28,6 +28,8 @@ class How(TypedDict, total=False):
     role_arguments: JSON | None
     vcpus: int | None
     quota: float | None
+    # As `packer/systems` has it; absent: as nodes that are there were made, else the default.
+    system: str | None
 
 
 @dataclass(frozen=True)

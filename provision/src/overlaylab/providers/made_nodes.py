@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Unpack
 
 from overlaylab.core.model import Variant
-from overlaylab.image import node_image
+from overlaylab.image import node_image, systems
+from overlaylab.image.vagrant import read_json
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Nodes
 from overlaylab.providers import How, Say, registry
@@ -19,16 +20,22 @@ from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import Inventory, load_inventory
 
 
+def system_of(provider: str, cluster: str, asked: str | None) -> str:
+    """The system that nodes are to have: as asked, else as they were made, else the default. Raises UserError."""
+    noted = read_json(registry.folder(provider, cluster) / "state.json").get("system")
+    return systems.load(asked or noted or systems.DEFAULT).name
+
+
 class MadeNodes:
     """The nodes of a cluster's file."""
 
     capabilities: Capabilities
-    # Of the image, as `packer/systems` has it.
-    system = "debian"
 
     def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
         self.spec, self.say = spec, say
         self.cluster = spec.name
+        # Of the image, as `packer/systems` has it.
+        self.system = system_of(self.name, spec.name, how.get("system"))
         self.underlay_mtu = how.get("underlay_mtu")
         self.role_arguments = how.get("role_arguments") or {}
         self.image = node_image.image_key(self.system)

@@ -219,7 +219,9 @@ class SnapshotVMs(MadeNodes, ABC):
         await asyncio.gather(*(self.nodes[node.name].sh(naming.script(node)) for node in self.spec.nodes))
         self.nodes.drop()
         await self.take(self.clean_snapshot())
-        (self.folder / "state.json").write_text(json.dumps({"key": self.key, "image": self.image}))
+        (self.folder / "state.json").write_text(
+            json.dumps({"key": self.key, "image": self.image, "system": self.system})
+        )
         await self._connect()
 
     async def found(self) -> tuple[InventoryNode, ...]:

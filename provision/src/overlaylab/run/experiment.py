@@ -12,6 +12,7 @@ from overlaylab.core import paths, progress
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import HOST, JSON, PlannedTrial, RunRecord, Variant
+from overlaylab.image import systems
 from overlaylab.machine import checkout, ready
 from overlaylab.providers import Provider, registry, requirements
 from overlaylab.run import design, expected_time, reassembly, selection
@@ -63,6 +64,11 @@ class Request:
         """As typed: libvirt, lxc or virtualbox; None for what fits this machine."""
         return self.options.provider
 
+    @property
+    def system(self) -> str:
+        """Of the nodes that are made, as `packer/systems` has it."""
+        return self.options.system or systems.DEFAULT
+
     def arguments(self) -> dict[str, object]:
         """What lab:resume needs to build the same plan."""
         group = {} if self.group is None else {"group": self.group, "profiles": list(self.profiles)}
@@ -96,6 +102,13 @@ def request(overlay: str, typed: Options = Options()) -> Request:
             raise UserError(
                 "PROVIDER", "cannot be combined with INVENTORY: SSH hosts are there already",
                 seen=typed.provider, fix="Leave one of the two out",
+            )  # fmt: skip
+    if typed.system is not None:
+        systems.load(typed.system)
+        if typed.inventory:
+            raise UserError(
+                "SYSTEM", "cannot be combined with INVENTORY: SSH hosts have one already",
+                seen=typed.system, fix="Leave one of the two out",
             )  # fmt: skip
     path = paths.typed(typed.inventory) if typed.inventory else None
     where = load_inventory(path) if path else spec

@@ -99,6 +99,14 @@ class Options:
             "[docs/providers.md](providers.md)",
         ),
     ] = None
+    system: Annotated[
+        str | None,
+        Variable(
+            help="What the nodes' system is, one of packer/systems (default debian).",
+            default="`debian`",
+            meaning="the nodes' system, a folder in `packer/systems/`: [docs/systems.md](systems.md)",
+        ),
+    ] = None
     inventory: Annotated[
         str | None,
         Variable(

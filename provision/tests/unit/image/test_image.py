@@ -17,7 +17,7 @@ from lab_builders import runs
 from overlaylab.cli.commands.image import describe
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
-from overlaylab.image import boxes, kit, node_image, process
+from overlaylab.image import base, boxes, node_image, process, systems
 from overlaylab.machine import ssh_keys
 
 MANIFEST = {
@@ -43,10 +43,11 @@ def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     copy = tmp_path / "packer"
     shutil.copytree(node_image.PACKER, copy)
     monkeypatch.setattr(node_image, "PACKER", copy)
+    monkeypatch.setattr(systems, "DEFINITIONS", copy / "systems")
     made = tmp_path / "kit.tar.gz"
     made.write_bytes(b"the kit")
     monkeypatch.setattr(
-        node_image.kit, "ensure", lambda: node_image.kit.Kit(made, "", "d1", "amd64", {}, (), {})
+        node_image.kit, "ensure", lambda rules: node_image.kit.Kit(made, "", "d1", "amd64", {}, (), {})
     )
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
     return copy
@@ -66,9 +67,10 @@ def test_key_is_a_digest_and_stays(definition: Path) -> None:
         "scripts/keys.sh",
         "scripts/services.sh",
         "scripts/test.sh",
-        "systems/debian.pkrvars.hcl",
-        "systems/debian.packages",
-        "systems/debian.base.sh",
+        "systems/debian/system.yml",
+        "systems/debian/packages.lock",
+        "base/base.sh",
+        "base/configure.sh",
     ],
 )
 def test_key_changes_with_every_input(definition: Path, name: str) -> None:
@@ -112,18 +114,26 @@ def test_whose_image_it_is_needs_no_key_to_tell(definition: Path) -> None:
 def fake_build(monkeypatch: pytest.MonkeyPatch, disk) -> list[tuple[list[str], dict[str, str]]]:
     """Builds without their programs; disk(private key file, public key) is what the box's disk holds. The calls."""
     calls: list[tuple[list[str], dict[str, str]]] = []
+    contents: list[bytes] = []
 
     def run(argv, log, environment, **_) -> None:
         calls.append((list(argv), dict(environment)))
         if argv[0] != "packer":
+            made = Path(argv[2])
+            (made / base.DISK).touch()
+            (made / base.ROOT_DIGEST).write_text("ab12\n")
+            (made / base.PACKAGES).write_text(f"zstd 1.5 amd64 {'0' * 64}\n")
             return
         given = dict(word.split("=", 1) for word in argv if "=" in word and not word.startswith("-"))
         out = Path(given["output_directory"])
         out.mkdir()
-        content = disk(Path(given["private_key_file"]), given["public_key"])
-        boxes.write_box({"metadata.json": b"{}", "box.img": content}, out / "overlaylab.box")
+        contents.append(disk(Path(given["private_key_file"]), given["public_key"]))
         (out / "report.json").write_text("{}")
 
+    def make(disk: Path, vagrantfile: Path, target: Path, work: Path) -> None:
+        boxes.write_box({"metadata.json": b"{}", "box.img": contents[-1]}, target)
+
+    monkeypatch.setattr(node_image.boxes, "make", make)
     monkeypatch.setattr(node_image, "_preflight", lambda system: None)
     monkeypatch.setattr(node_image.ready, "accelerator", lambda: "tcg")
     monkeypatch.setattr(node_image.process, "run", run)
@@ -162,9 +172,11 @@ def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
     calls = fake_build(monkeypatch, disk)
     own = ssh_keys.ensure()
     node_image.build("debian")
-    base, _ = calls
-    assert [argument.rpartition("/")[2] for argument in base[0][2:]] == ["base", "kit"]
-    assert json.loads((node_image.folder("debian") / "manifest.json").read_text())["kit"] == "d1"
+    made_by, _ = calls
+    assert [argument.rpartition("/")[2] for argument in made_by[0][2:]] == ["base0", "kit"]
+    manifest = json.loads((node_image.folder("debian") / "manifest.json").read_text())
+    assert (manifest["kit"], manifest["root_sha256"]) == ("d1", "ab12")
+    assert "zstd 1.5 in place of 1.5.4+dfsg2-5" in manifest["drifted"]
     assert pairs[0][0] == pairs[0][1] != ssh_keys.public(own)
     told = json.dumps(calls)
     assert str(own) not in told and ssh_keys.public(own) not in told
@@ -179,21 +191,16 @@ def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
 def test_key_ignores_what_does_not_go_in(definition: Path) -> None:
     before = node_image.image_key("debian")
     (definition / "Taskfile.yml").write_text("version: '3'\n")
-    (definition / "systems" / "ubuntu.packages").write_text("iperf3\n")
+    (definition / "systems" / "ubuntu" / "system.yml").write_text("")
     assert node_image.image_key("debian") == before
-
-
-def test_systems_are_the_var_files(definition: Path) -> None:
-    (definition / "systems" / "ubuntu.pkrvars.hcl").write_text("")
-    assert node_image.systems() == ["debian", "ubuntu"]
 
 
 def test_unknown_system_names_the_known_ones(definition: Path) -> None:
     with pytest.raises(UserError) as wrong:
         node_image.build("solaris")
     assert str(wrong.value) == (
-        "SYSTEM: must be one of debian (found: solaris). "
-        "Choose one of them, or add packer/systems/<name>.pkrvars.hcl"
+        "SYSTEM: must be one of debian, fedora-coreos, flatcar, ubuntu (found: solaris). "
+        "Choose one of them, or add packer/systems/<name>/system.yml"
     )
 
 
@@ -239,7 +246,7 @@ def test_missing_program_points_to_setup(definition: Path, monkeypatch: pytest.M
 
 
 def test_failed_build_leaves_only_its_log(definition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(work: Path, system: str, made_of: kit.Kit) -> None:
+    def fail(work: Path, *_: object) -> None:
         (work / "base").mkdir()
         raise UserError("image:build, packer build", "must succeed", fix="Look")
 
@@ -258,7 +265,7 @@ def test_build_moves_into_place_and_keeps_two(definition: Path, monkeypatch: pyt
         os.utime(images / name, (1e9 - age, 1e9 - age))
     (images / ".building-stale").mkdir()
 
-    def make(work: Path, system: str, made_of: kit.Kit) -> None:
+    def make(work: Path, *_: object) -> None:
         (work / "result").mkdir()
         (work / "result" / "manifest.json").write_text(json.dumps(MANIFEST))
 

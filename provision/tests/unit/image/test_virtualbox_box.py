@@ -116,7 +116,7 @@ def check_machine(envelope: ElementTree.Element, folder: Path) -> None:
 
 
 def test_the_initramfs_loads_the_drivers_of_the_boxs_controller() -> None:
-    initramfs = (node_image.PACKER / "systems" / "debian.initramfs.sh").read_text()
+    initramfs = (node_image.PACKER / "base" / "initramfs.sh").read_text()
     modules = next(line for line in initramfs.splitlines() if line.startswith("INCLUDE_MODULES="))
     assert {"virtio_pci", "virtio_scsi", "sd_mod", "ext4"} <= set(modules.split('"')[1].split())
 

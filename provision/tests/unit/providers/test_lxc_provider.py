@@ -219,14 +219,22 @@ async def test_what_was_half_made_is_known_and_made_anew(make, machine, vagrants
 
 
 @pytest.mark.parametrize(
-    ("options", "system"), [({"vcpus": 1}, "debian"), ({"quota": 0.5}, "debian"), ({}, "other")]
+    "options", [{"vcpus": 1}, {"quota": 0.5}, {"system": "ubuntu"}], ids=lambda options: next(iter(options))
 )
-async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, system, monkeypatch) -> None:
+async def test_nodes_of_other_inputs_are_made_anew(make, machine, options, monkeypatch) -> None:
     monkeypatch.setattr(node_image, "image_key", lambda system: f"{system}456789abcdef")
     made(make(), machine, *NAMES)
-    monkeypatch.setattr(Lxc, "system", system)
     await make(**options).up()
     assert "remove" in machine.verbs and machine.verbs[-1] == "freeze"
+
+
+async def test_nodes_that_are_there_keep_their_system_where_none_is_asked_for(
+    make, machine, monkeypatch
+) -> None:
+    monkeypatch.setattr(node_image, "image_key", lambda system: f"{system}456789abcdef")
+    await make(system="ubuntu").up()
+    assert make().system == "ubuntu"
+    assert make(system="debian").system == "debian"
 
 
 async def test_what_cannot_be_in_force_is_said(make, machine, monkeypatch) -> None:

@@ -14,6 +14,7 @@ SOURCE = PROVISION / "src" / "overlaylab"
 # {(file, word): how often it stands there}; each was looked at.
 OTHER_THINGS = {
     # Vagrant's plugins and boxes, by Vagrant's own words; folders of packer/.
+    ("image/boxes.py", "libvirt"): 1,
     ("image/lxc_box.py", "lxc"): 2,
     ("image/vagrant.py", "libvirt"): 1,
     ("image/virtualbox_box.py", "virtualbox"): 2,

@@ -26,7 +26,9 @@ from overlaylab.specs.inventory import InventoryNode
 from overlaylab.specs.profile import Profile
 
 
-def provider_of(cluster: str, provider_name: str | None, tier: Profile | None = None) -> Provider:
+def provider_of(
+    cluster: str, provider_name: str | None, tier: Profile | None = None, system: str | None = None
+) -> Provider:
     """The provider that was asked for, else the one whose nodes of the cluster were made last.
 
     tier: what its nodes are for, where it is known: some get a tier's vCPUs and quota when they are made.
@@ -34,8 +36,10 @@ def provider_of(cluster: str, provider_name: str | None, tier: Profile | None = 
     """
     clusters.load_cluster(cluster)  # before its name is part of a path
     name = provider_name or registry.of_cluster(cluster)
-    limits: How = {"vcpus": tier.vcpus, "quota": tier.quota} if tier else {}
-    return registry.make(name, cluster, say, **limits)
+    how: How = {"system": system}
+    if tier:
+        how |= {"vcpus": tier.vcpus, "quota": tier.quota}
+    return registry.make(name, cluster, say, **how)
 
 
 def provider_there(
@@ -85,6 +89,11 @@ provider_option = click.option(
     help="What the nodes are: libvirt or virtualbox (VMs), lxc (system containers); default: as they were made.",
 )
 
+system_option = click.option(
+    "--system",
+    envvar="SYSTEM",
+    help="What the nodes' system is, one of packer/systems; default: as they were made, else debian.",
+)
 inventory_option = click.option("--inventory", envvar="INVENTORY", help="SSH hosts instead of VMs.")
 
 
@@ -100,11 +109,12 @@ def command() -> None:
 @command.command()
 @cluster_option
 @provider_option
-def up(cluster: str, provider_name: str | None) -> None:
+@system_option
+def up(cluster: str, provider_name: str | None, system: str | None) -> None:
     """Nodes that run in their clean state: made if there are none, else reverted (seconds)."""
     from overlaylab.drills import attempt
 
-    provider = provider_of(cluster, provider_name)
+    provider = provider_of(cluster, provider_name, system=system)
     attempt.settle(cluster, say)
     with lock.cluster_lock(cluster, "bringing nodes up"):
         asyncio.run(provider.up())

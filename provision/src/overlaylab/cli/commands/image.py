@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-import click
+from collections.abc import Sequence
+from pathlib import Path
 
+import click
+from rich.table import Table
+
+from overlaylab.cli.commands.kit import lock_option, snapshots_option
+from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
-from overlaylab.image import kit, node_image
+from overlaylab.core.progress import output
+from overlaylab.image import fetch as fetching
+from overlaylab.image import foreign_disk, kit, node_image, package_lock, systems
+from overlaylab.image.systems import System
 from overlaylab.machine import packages, ready
 
 system_option = click.option(
-    "--system", envvar="SYSTEM", default="debian", show_default=True, help="As in packer/systems."
+    "--system", envvar="SYSTEM", default=systems.DEFAULT, show_default=True, help="As in packer/systems."
+)
+archive_option = click.option(
+    "--archive",
+    envvar="ARCHIVE",
+    type=click.Path(path_type=Path),
+    help="A file with sources of packages, deb822(5), in place of the distribution's own.",
 )
 
 
@@ -21,10 +36,64 @@ def command() -> None:
 
 @command.command()
 @system_option
-def build(system: str) -> None:
+@click.option(
+    "--image",
+    envvar="IMAGE",
+    help="A disk that the system is made from; it counts until another is named. none: from packages again.",
+)
+@archive_option
+@lock_option
+@snapshots_option
+def build(system: str, image: str | None, archive: Path | None, lock: str, snapshots: str | None) -> None:
     """Build the image unless its inputs are the same as those of the one that is there."""
+    chosen = systems.load(system)
     ready.ensure()
-    node_image.build(system)
+    if image:
+        foreign_disk.choose(chosen, None if image == foreign_disk.NO_DISK else paths.typed(image).resolve())
+    node_image.build(system, package_lock.policy(lock, snapshots), paths.typed(archive) if archive else None)
+
+
+@command.command()
+@system_option
+def fetch(system: str) -> None:
+    """Download the publisher's disk of a system, verify it, and choose it for the next image:build."""
+    ready.ensure(groups=packages.MAKING)
+    fetching.fetch(system)
+
+
+@command.command("list")
+def list_systems() -> None:
+    """Every system: what it is made from, whether its image is built, and whether it has ever booted here."""
+    table = Table(box=None, title=None)
+    for heading in ("system", "", "made from", "image", "booted here", "run by the project"):
+        table.add_column(heading)
+    for name in systems.names():
+        system = systems.load(name)
+        table.add_row(name, system.title, _made_from(system), *_built(system), system.run)
+    out = output()
+    out.width = max(out.width, out.measure(table, options=out.options.update(max_width=500)).maximum)
+    out.print(table)
+
+
+def _made_from(system: System) -> str:
+    if system.disk is None or (system.packages and not foreign_disk.chosen(system)):
+        return "packages" + (" (or IMAGE=)" if system.disk else "")
+    if found := foreign_disk.chosen(system):
+        return found.origin if found.origin != "IMAGE=" else found.path
+    return "image:fetch, or IMAGE=" if system.disk.source else "IMAGE="
+
+
+def _built(system: System) -> tuple[str, str]:
+    try:
+        made = node_image.manifest(system.name)
+    except UserError:
+        made = None
+    if made is None:
+        return "not built", "–"
+    return (
+        f"built {made['built_at'][:10]}, {made['box']['bytes'] / 1e6:.0f} MB",
+        f"{made['kernel']}, {made['accelerator']}",
+    )
 
 
 @command.command()
@@ -44,13 +113,19 @@ def validate(system: str) -> None:
 
 
 @command.command()
-def lock() -> None:
-    """Write the locks of packages anew from what the mirrors have today; print what changed."""
+@system_option
+@archive_option
+def lock(system: str, archive: Path | None) -> None:
+    """Write the locks of kit and system anew from what their archives have today; print what changed."""
     ready.ensure(groups=packages.MAKING)
-    changed = kit.renew_lock()
-    click.echo(
-        "\n".join(["node kit:", *(f"  {line}" for line in changed)]) if changed else "node kit: as before"
-    )
+    click.echo(_changed("node kit", kit.renew_lock()))
+    if systems.load(system).packages:
+        given = paths.typed(archive) if archive else None
+        click.echo(_changed(f"image of {system}", node_image.renew_lock(system, given)))
+
+
+def _changed(what: str, lines: Sequence[str]) -> str:
+    return "\n".join([f"{what}:", *(f"  {line}" for line in lines)]) if lines else f"{what}: as before"
 
 
 @command.command()

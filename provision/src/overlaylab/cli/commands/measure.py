@@ -125,7 +125,7 @@ def provider_for(request: experiment.Request, chosen: tuple[str, str] | None = N
     choice.load(name, request.variants, request.profile)
     return registry.make(
         name, request.cluster, say, underlay_mtu=mtu, role_arguments=arguments,
-        vcpus=request.profile.vcpus, quota=request.profile.quota,
+        vcpus=request.profile.vcpus, quota=request.profile.quota, system=request.system,
     )  # fmt: skip
 
 

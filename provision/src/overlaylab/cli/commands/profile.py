@@ -18,6 +18,7 @@ from overlaylab.cli.commands.cluster import (
     provider_of,
     provider_option,
     provider_there,
+    system_option,
 )
 from overlaylab.core import lock
 from overlaylab.core.accelerators import ACCELERATORS
@@ -96,15 +97,18 @@ def apply(name: str, cluster: str, provider_name: str | None, inventory: str | N
 @_profile
 @cluster_option
 @provider_option
+@system_option
 @inventory_option
-def verify(name: str, cluster: str, provider_name: str | None, inventory: str | None) -> None:
+def verify(
+    name: str, cluster: str, provider_name: str | None, system: str | None, inventory: str | None
+) -> None:
     """Apply a profile and prove it: what one node sends is counted at the other. Exit code 1 if it fails."""
     verdicts: list[str] = []
 
     async def work(found: Shaper) -> None:
         verdicts.extend(check.verdict for check in await _proven(found))
 
-    _with_nodes(name, cluster, provider_name, inventory, work, overlay="host", sparse=True)
+    _with_nodes(name, cluster, provider_name, inventory, work, overlay="host", system=system, sparse=True)
     if "fail" in verdicts:
         sys.exit(1)
 
@@ -203,6 +207,7 @@ def _with_nodes(
     inventory: str | None,
     work: Callable[[Shaper], Awaitable[None]],
     overlay: str | None = None,
+    system: str | None = None,
     keep: bool = False,
     sparse: bool = False,
 ) -> None:
@@ -218,8 +223,12 @@ def _with_nodes(
         provider: Provider = registry.hosts(typed(inventory), say)
     else:
         # With an overlay, the nodes are made where there are none.
-        make = provider_of if overlay else provider_there
-        provider = make(cluster, provider_name, tier=None if tier.is_none else tier)
+        wanted = None if tier.is_none else tier
+        provider = (
+            provider_of(cluster, provider_name, wanted, system)
+            if overlay
+            else provider_there(cluster, provider_name, tier=wanted)
+        )
     profile.check_zones(tier, provider.inventory if inventory else provider.spec)
 
     async def main() -> None:

@@ -13,12 +13,13 @@ from typing import Unpack
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
-from overlaylab.image import boxes, node_image, vagrant
+from overlaylab.image import boxes, node_image, systems, vagrant
 from overlaylab.image.vagrant import pool, pool_path
 from overlaylab.machine import bundle_source, ready, services, ssh_keys
 from overlaylab.providers import How, Say, registry, virsh
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.providers.libvirt_cpu import LibvirtCpu
+from overlaylab.providers.made_nodes import system_of
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
 from overlaylab.specs.inventory import InventoryNode, load_inventory
@@ -38,7 +39,7 @@ def box_name(system: str) -> str:
 
 def bring_box() -> None:
     """Have the image where Vagrant looks for it, if it is there or in a bundle. Takes no Vagrant. Raises UserError."""
-    system = Libvirt.system
+    system = systems.DEFAULT
     if bundle_source.present():
         node_image.build(system)
     if node_image.manifest(system):
@@ -87,7 +88,7 @@ class Libvirt(SnapshotVMs):
     OFF = frozenset({"shut off"})
 
     def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
-        self.box = box_name(self.system)
+        self.box = box_name(system_of(self.name, spec.name, how.get("system")))
         super().__init__(spec, say, ready.accelerator(), self.box, **how)
         self.networks = [MANAGEMENT, f"overlaylab-{spec.name}"]
 

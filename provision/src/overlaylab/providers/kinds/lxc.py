@@ -202,7 +202,7 @@ class Lxc(MadeNodes):
         }
         # Before anything is made: whoever clears away after a kill looks for this folder and has to know the names.
         (self.folder / "vagrant").mkdir(parents=True, exist_ok=True)
-        self._note(key=self.key, image=self.image, containers=made)
+        self._note(key=self.key, image=self.image, system=self.system, containers=made)
         if own:  # nothing was noted of them: that folder was deleted by hand
             await asyncio.to_thread(lxc_host.remove, list(self.containers.values()), self.underlay)
         await self._load_modules(())

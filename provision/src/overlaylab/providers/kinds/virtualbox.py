@@ -16,6 +16,7 @@ from overlaylab.core.progress import step
 from overlaylab.image import virtualbox_box
 from overlaylab.providers import How, Say, registry, vboxmanage
 from overlaylab.providers.capabilities import Capabilities
+from overlaylab.providers.made_nodes import system_of
 from overlaylab.providers.snapshots import SnapshotVMs
 from overlaylab.specs.cluster import ClusterSpec
 
@@ -54,7 +55,8 @@ class VirtualBox(SnapshotVMs):
 
     def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
         made_of = ["virtualbox", virtualbox_box.recipe()]
-        super().__init__(spec, say, "kvm", virtualbox_box.box_name(self.system), made_of, **how)
+        box = virtualbox_box.box_name(system_of(self.name, spec.name, how.get("system")))
+        super().__init__(spec, say, "kvm", box, made_of, **how)
 
     async def states(self) -> dict[str, str]:
         return await vboxmanage.states()

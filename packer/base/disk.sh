@@ -1,17 +1,16 @@
 #!/bin/sh
-# Turns a folder with a root file system into a disk that boots by BIOS. $1: the folder, $2: the disk,
-# $3: UUID of the file system.
+# Turns a folder with a root file system into a disk that boots by BIOS. $1: the folder, $2: the disk. ROOT_UUID: of the file
+# system, HASH_SEED: a UUID by which it orders folders.
 set -eu
 root=$1
 disk=$2
-uuid=$3
 megabytes=8192 # of which only what is written takes room
 
 truncate -s ${megabytes}M "$disk"
 echo 'start=2048, type=83, bootable' | sfdisk --quiet "$disk"
 # All tables are initialised now: lazily, the nodes would do it while they are measured.
-mkfs.ext4 -q -F -L overlaylab -U "$uuid" -i 32768 -J size=32 -m 1 \
-    -E offset=1048576,lazy_itable_init=0,lazy_journal_init=0,nodiscard \
+mkfs.ext4 -q -F -L overlaylab -U "$ROOT_UUID" -i 32768 -J size=32 -m 1 \
+    -E "offset=1048576,hash_seed=$HASH_SEED,lazy_itable_init=0,lazy_journal_init=0,nodiscard" \
     -d "$root" "$disk" $((megabytes - 1))M
 
 # GRUB by hand: grub-install wants a block device, which an ordinary user has not. boot.img loads what

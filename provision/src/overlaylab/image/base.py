@@ -1,0 +1,130 @@
+"""The base disk of a system that is made from packages: locked ones, so that two builds have the same root file system."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from overlaylab.core import paths
+from overlaylab.core.errors import UserError
+from overlaylab.image import package_lock, process
+from overlaylab.image.package_lock import Package, Policy
+from overlaylab.image.systems import System
+
+SCRIPTS = paths.ROOT / "packer" / "base"
+# Files that the maker leaves.
+DISK, ROOT_DIGEST, PACKAGES = "base.raw", "rootfs.sha256", "packages"
+# Of the file system and of what orders its folders: by the system's name, so that all builds have the same.
+NAMESPACE = uuid.UUID("6ad7d6a0-6f5c-4b0c-9a3e-2f6d6e6f0c54")
+KEYRINGS = Path("/usr/share/keyrings")
+
+
+@dataclass(frozen=True)
+class Base:
+    """A disk that was made. root_digest: SHA-256 of its root file system, in hex (packer/base/settle.sh)."""
+
+    disk: Path
+    root_digest: str
+    packages: tuple[Package, ...]
+    drifted: tuple[str, ...]
+
+
+def make(
+    system: System, work: Path, kit: Path, log: Path, rules: Policy, archive: Path | None = None
+) -> Base:
+    """Make the disk below `work`. kit: see base.sh; archive: sources in place of the distribution's. Raises UserError."""
+    made = _packages(system, work, kit, log, rules, archive)
+    folder = made[-1]
+    got = _read(folder)
+    drifted = package_lock.check(f"the image of {system.name}", package_lock.read(system.lock), got, rules)
+    return Base(folder / DISK, (folder / ROOT_DIGEST).read_text().strip(), got, tuple(drifted))
+
+
+def listed(system: System, work: Path, log: Path, archive: Path | None = None) -> tuple[Package, ...]:
+    """Today's packages of a system, in the versions of its archive, without making a disk of them."""
+    (work / "tmp").mkdir()
+    folder = work / "base"
+    folder.mkdir()
+    argv = ["sh", str(SCRIPTS / "base.sh"), str(folder), ""]
+    process.run(argv, log, _environment(system, work, archive), what="packages", own_mounts=True)
+    log.unlink(missing_ok=True)
+    return _read(folder)
+
+
+def _read(folder: Path) -> tuple[Package, ...]:
+    return tuple(sorted(Package(*line.split()) for line in (folder / PACKAGES).read_text().splitlines()))
+
+
+def _packages(
+    system: System, work: Path, kit: Path, log: Path, rules: Policy, archive: Path | None
+) -> list[Path]:
+    assert system.packages is not None
+    tries: list[Path] = []
+
+    def take(preferences: str | None, snapshots: str) -> None:
+        if tries:
+            process.remove(tries[-1])
+        folder = work / f"base{len(tries)}"
+        folder.mkdir()
+        tries.append(folder)
+        if preferences:
+            (folder / "preferences").write_text(preferences)
+        if snapshots:
+            (folder / "snapshots.sources").write_text(snapshots)
+        argv = ["sh", str(SCRIPTS / "base.sh"), str(folder), str(kit)]
+        process.run(argv, log, _environment(system, work, archive), what="base disk", own_mounts=True)
+
+    name, suite, components = f"the image of {system.name}", system.packages.suite, system.packages.components
+    package_lock.fetch(name, system.lock, suite, components, rules, take, log)
+    return tries
+
+
+def _environment(system: System, work: Path, archive: Path | None) -> dict[str, str]:
+    assert system.packages is not None
+    if archive is not None and not archive.is_file():
+        raise UserError(
+            "ARCHIVE",
+            "must be a file with sources of packages, as in deb822(5)",
+            seen=archive,
+            fix="Write one, or leave ARCHIVE out for the distribution's own",
+        )
+    return {
+        "TMPDIR": str(work / "tmp"),
+        # dpkg looks for a configuration in the home, where root of the namespace may not look.
+        "HOME": str(work / "tmp"),
+        "SYSTEM": system.name,
+        "SUITE": system.packages.suite,
+        "COMPONENTS": ",".join(system.packages.components),
+        "INCLUDE": ",".join(system.packages.include),
+        "KEYRING": str(_keyring(system)) if archive is None and system.packages.keyring else "",
+        "ARCHIVE": str(archive or ""),
+        "ROOT_UUID": str(uuid.uuid5(NAMESPACE, system.name)),
+        "HASH_SEED": str(uuid.uuid5(NAMESPACE, f"{system.name} folders")),
+        "SOURCE_DATE_EPOCH": str(_epoch(system)),
+    }
+
+
+def _keyring(system: System) -> Path:
+    assert system.packages is not None and system.packages.keyring is not None
+    path = KEYRINGS / system.packages.keyring
+    if not path.exists():
+        raise UserError(
+            f"SYSTEM={system.name}",
+            f"needs the keys that its archive is signed with: {path}",
+            fix=f"Install the package that has them: `sudo apt-get install {_keyring_package(path)}`",
+        )
+    return path
+
+
+def _keyring_package(path: Path) -> str:
+    """Debian's packages of keys are called by whose they are."""
+    return f"{path.name.split('-')[0]}-keyring"
+
+
+def _epoch(system: System) -> int:
+    """Seconds since 1970 of the day that the lock was taken; without a lock, of now."""
+    day = package_lock.taken(system.lock) if system.lock.exists() else None
+    at = datetime.strptime(day, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC) if day else datetime.now(UTC)
+    return int(at.timestamp())
