@@ -26,6 +26,7 @@ done
 kernel=$(basename "$root"/boot/vmlinuz-*)
 initrd=$(basename "$root"/boot/initrd.img-*)
 # Packed anew, as cpio notes when and under which inode each file came to lie there.
+# shellcheck disable=SC2016  # expanded in there
 chroot "$root" sh -euc '
     work=$(mktemp -d)
     cd "$work"
@@ -45,6 +46,8 @@ GRUB
 
 # What tells of the builder, and what the next boot makes by itself. An offline lab has no name server, and asking one that is
 # not there takes seconds. machine-id is empty, not absent: without a first boot's presets.
+# A link would lead out of here.
+rm -f "$root/etc/resolv.conf" "$root/etc/machine-id"
 : >"$root/etc/resolv.conf"
 : >"$root/etc/machine-id"
 rm -f "$root/var/lib/dbus/machine-id" "$root/var/lib/systemd/random-seed" "$root/var/cache/ldconfig/aux-cache" "$root"/etc/*-

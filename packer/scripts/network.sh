@@ -41,6 +41,7 @@ fi
 # that set one lose the race. The name policy goes with it: net.ifnames=0 says the same.
 ln -sf /dev/null /etc/systemd/network/99-default.link
 if command -v update-grub >/dev/null && [ -d /etc/default/grub.d ]; then
+    # shellcheck disable=SC2016  # update-grub expands it
     echo 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX net.ifnames=0"' >/etc/default/grub.d/overlaylab.cfg
     update-grub 2>/dev/null
 fi

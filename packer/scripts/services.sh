@@ -35,9 +35,9 @@ printf 'blacklist %s\n' ata_generic ata_piix kvm kvm_amd kvm_intel pcspkr powern
 # By whatever name sshd has it; a socket that waits for logins is as good. Who else configures networks keeps doing so.
 enabled() { systemctl is-enabled --quiet "$1" 2>/dev/null; }
 for unit in ssh.socket sshd.socket ssh.service sshd.service; do
-    if enabled $unit; then break; fi
+    if enabled "$unit"; then break; fi
 done
-enabled $unit || systemctl enable --quiet ssh.service 2>/dev/null || systemctl enable --quiet sshd.service
+enabled "$unit" || systemctl enable --quiet ssh.service 2>/dev/null || systemctl enable --quiet sshd.service
 enabled NetworkManager.service || enabled systemd-networkd.service || systemctl enable --quiet systemd-networkd.service
 # The first boot is over: nothing is configured anew, whatever a hypervisor offers.
 if [ -d /etc/cloud ]; then : >/etc/cloud/cloud-init.disabled; fi
