@@ -37,7 +37,7 @@ variable "firmware_files" {
 
 variable "scripts" {
   type        = list(string)
-  default     = ["scripts/kit.sh", "scripts/access.sh", "scripts/keys.sh", "scripts/network.sh", "scripts/services.sh", "scripts/clean.sh"]
+  default     = ["scripts/kit.sh", "scripts/access.sh", "scripts/keys.sh", "scripts/network.sh", "scripts/services.sh"]
   description = "What makes a node of a foreign disk, in this order."
 }
 
@@ -177,11 +177,21 @@ build {
     }
   }
 
+  # What was set up counts from the next boot on, and that is what is tested.
+  dynamic "provisioner" {
+    labels   = ["shell"]
+    for_each = var.foreign ? ["sudo systemctl reboot"] : []
+    content {
+      inline            = [provisioner.value]
+      expect_disconnect = true
+      pause_after       = "5s"
+    }
+  }
+
   provisioner "shell" {
     script          = "scripts/test.sh"
     execute_command = "sudo env {{ .Vars }} sh {{ .Path }}"
     environment_vars = [
-      "FOREIGN=${var.foreign ? "yes" : ""}",
       "RELEASE=${var.release}",
       "KERNEL_MODULES=${join(" ", var.kernel_modules)}",
       "TOOLS=${jsonencode(var.tools)}",
@@ -192,5 +202,14 @@ build {
     direction   = "download"
     source      = "/run/report.json"
     destination = "${var.output_directory}/report.json"
+  }
+
+  dynamic "provisioner" {
+    labels   = ["shell"]
+    for_each = var.foreign ? ["scripts/clean.sh"] : []
+    content {
+      script          = provisioner.value
+      execute_command = "sudo env {{ .Vars }} sh {{ .Path }}"
+    }
   }
 }

@@ -39,7 +39,11 @@ for unit in ssh.socket sshd.socket ssh.service sshd.service; do
 done
 enabled "$unit" || systemctl enable --quiet ssh.service 2>/dev/null || systemctl enable --quiet sshd.service
 enabled NetworkManager.service || enabled systemd-networkd.service || systemctl enable --quiet systemd-networkd.service
-# The first boot is over: nothing is configured anew, whatever a hypervisor offers.
-if [ -d /etc/cloud ]; then : >/etc/cloud/cloud-init.disabled; fi
+# The first boot is over: nothing is configured anew, whatever a hypervisor offers, and nothing tells whom it let in.
+if [ -d /etc/cloud ]; then
+    : >/etc/cloud/cloud-init.disabled
+    [ ! -d /var/lib/cloud ] || find /var/lib/cloud -type f -exec shred --iterations=1 {} +
+    rm -rf /var/lib/cloud
+fi
 install -d /etc/systemd/journald.conf.d
 printf '[Journal]\nStorage=volatile\nRuntimeMaxUse=16M\n' >/etc/systemd/journald.conf.d/overlaylab.conf

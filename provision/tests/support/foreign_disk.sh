@@ -41,7 +41,11 @@ root=$1
 printf '/usr /usr none bind,ro 0 0\n' >"$root/etc/fstab"
 # Where Ignition leaves keys.
 printf 'AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys.d/ignition\n' >"$root/etc/ssh/sshd_config.d/keys.conf"
-# Nothing is to be relabelled.
+# Groups that the line's systems have.
+for group in wheel docker; do chroot "$root" groupadd --force "$group"; done
+# Debian's Ignition relabels what it wrote, whether or not the kernel has SELinux: here nothing is to be done.
+printf '#!/bin/sh\nexit 0\n' >"$root/usr/sbin/setfiles"
+chmod 755 "$root/usr/sbin/setfiles"
 mkdir -p "$root/etc/selinux"
 printf 'SELINUX=disabled\nSELINUXTYPE=targeted\n' >"$root/etc/selinux/config"
 # The arguments are in grub.cfg from the start, as this distribution has no helper that puts them there.
@@ -65,7 +69,8 @@ kernel=$(basename "$root"/boot/vmlinuz-*)
 initrd=initrd.img-${kernel#vmlinuz-}
 chroot "$root" dracut --force --no-hostonly --quiet --add 'ignition' \
     --add-drivers 'virtio_pci virtio_blk virtio_net ext4 qemu_fw_cfg' "/boot/$initrd" "${kernel#vmlinuz-}"
-firstboot='ignition.firstboot ignition.platform.id=qemu'
+# What Ignition says is on the console.
+firstboot='ignition.firstboot ignition.platform.id=qemu systemd.journald.forward_to_console=1'
 # No package manager, no Python, no tool: as little as there is.
 chroot "$root" dpkg --purge --force-all iproute2 isc-dhcp-client curl >/dev/null 2>&1 || :
 rm -rf "$root"/usr/bin/apt* "$root"/usr/bin/dpkg* "$root"/usr/lib/apt "$root"/usr/bin/perl*

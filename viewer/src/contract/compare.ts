@@ -60,7 +60,7 @@ export interface GridTableRow extends TableKey {
   runs: number;
 }
 
-/** One variant, or the host, of the newest finished run that has it, of those alike in profile, accelerator, machine, suite and scale. */
+/** One variant, or the host, of the newest finished run that has it, of those alike in profile, accelerator, system, machine, suite and scale. */
 export interface GridCellRow extends VariantColumns, RatioColumns {
   run_id: string;
   started_at: string | null;
@@ -68,6 +68,7 @@ export interface GridCellRow extends VariantColumns, RatioColumns {
   origin: string;
   machine: string;
   accelerator: string;
+  system: string | null;
   profile: string;
   cloud: string | null;
   instance: string | null;

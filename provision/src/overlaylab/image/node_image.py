@@ -105,6 +105,12 @@ def manifest(system: str = systems.DEFAULT) -> dict[str, Any] | None:
     return made
 
 
+def drift(system: str = systems.DEFAULT) -> str | None:
+    """A digest, 8 hex digits, of how the built image's packages differ from the lock; None where they do not."""
+    other = (manifest(system) or {}).get("drifted")
+    return hashlib.sha256("\n".join(other).encode()).hexdigest()[:8] if other else None
+
+
 def build(system: str = systems.DEFAULT, rules: Policy = PREFER, archive: Path | None = None) -> Path:
     """Build the image unless it is there; the folder it lies in. Minutes; progress goes to standard error.
 
@@ -201,7 +207,7 @@ def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy, archi
     result.mkdir()
     with step("image-pack", "image: pack", 20):
         boxes.make(disk, PACKER / "box.rb", result / BOX, work)
-    _refuse_keys(result / BOX, ssh_keys.public(key))
+    _refuse_keys(result / BOX, None if foreign else ssh_keys.public(key))
     with (result / BOX).open("rb") as box:
         checksum = hashlib.file_digest(box, "sha256").hexdigest()
     written = {
@@ -229,9 +235,15 @@ def _lay_kit(made: kit.Kit, folder: Path) -> None:
     (folder / kit.DIGEST).write_text(f"{made.digest}\n")
 
 
-def _refuse_keys(box: Path, public: str) -> None:
-    """UserError where the box's disk holds any private key, or the public one that let Packer in."""
-    keys = {PRIVATE_KEY: "a private key", public.split()[1].encode(): "Packer's key"}
+def _refuse_keys(box: Path, public: str | None) -> None:
+    """UserError where the box's disk holds any private key, or the public one that let Packer in.
+
+    public: None for a foreign disk, where it may stand in blocks that no file has any more (cloud-init writes its files
+    several times), and lets nobody in there.
+    """
+    keys = {PRIVATE_KEY: "a private key"}
+    if public:
+        keys[public.split()[1].encode()] = "Packer's key"
     found = boxes.found_on_disk(box, keys.keys())
     if found:
         raise UserError(

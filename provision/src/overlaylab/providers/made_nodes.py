@@ -34,11 +34,11 @@ class MadeNodes:
     def __init__(self, spec: ClusterSpec, say: Say, **how: Unpack[How]) -> None:
         self.spec, self.say = spec, say
         self.cluster = spec.name
-        # Of the image, as `packer/systems` has it.
-        self.system = system_of(self.name, spec.name, how.get("system"))
+        # As `packer/systems` has it.
+        self.system_name = system_of(self.name, spec.name, how.get("system"))
         self.underlay_mtu = how.get("underlay_mtu")
         self.role_arguments = how.get("role_arguments") or {}
-        self.image = node_image.image_key(self.system)
+        self._image = node_image.image_key(self.system_name)
         # Where the provider keeps what it knows of the cluster.
         self.folder = registry.folder(self.name, spec.name)
         self._nodes: Nodes | None = None
@@ -46,8 +46,18 @@ class MadeNodes:
         self._as_of: int | None = None
 
     @property
+    def image(self) -> str:
+        """The image's key. One that was not built of the locked packages is another image."""
+        return "-".join(filter(None, (self._image, node_image.drift(self.system_name))))
+
+    @property
+    def system(self) -> str:
+        drift = node_image.drift(self.system_name)
+        return f"{self.system_name}, drifted {drift}" if drift else self.system_name
+
+    @property
     def kit(self) -> str | None:
-        return (node_image.manifest(self.system) or {}).get("kit")
+        return (node_image.manifest(self.system_name) or {}).get("kit")
 
     @property
     def name(self) -> str:

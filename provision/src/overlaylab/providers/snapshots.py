@@ -68,9 +68,7 @@ class SnapshotVMs(MadeNodes, ABC):
         key = ssh_keys.ensure()
         # The public key too: nodes let in the one that they were made with.
         told = [naming.script(node) for node in spec.nodes]
-        self.key = digest(
-            self.image, spec.digest, accelerator, vagrantfile, told, ssh_keys.public(key), *made_of
-        )
+        self._others = (spec.digest, accelerator, vagrantfile, told, ssh_keys.public(key), *made_of)
         # Names of the nodes' machines, as the hypervisor knows them, in the nodes' order.
         self.machines = [f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes]
         self.vagrant = Vagrant(
@@ -82,6 +80,11 @@ class SnapshotVMs(MadeNodes, ABC):
             folder=self.folder,
         )
         self._names: dict[Variant, str] = {}
+
+    @property
+    def key(self) -> str:
+        """Of all that nodes are made of; known for good once the image is built."""
+        return digest(self.image, *self._others)
 
     # -- the hypervisor ---------------------------------------------------------------------------
 
@@ -201,7 +204,7 @@ class SnapshotVMs(MadeNodes, ABC):
         await self._make()
 
     async def _make(self) -> None:
-        node_image.build(self.system)
+        node_image.build(self.system_name)
         # Per node: its changes plus a snapshot of its memory for each mode.
         needed = sum(node.memory_mib for node in self.spec.nodes)
         ready.preflight(memory_mib=needed + 512, disk_bytes=len(self.machines) * 4 * 2**30)
@@ -220,7 +223,7 @@ class SnapshotVMs(MadeNodes, ABC):
         self.nodes.drop()
         await self.take(self.clean_snapshot())
         (self.folder / "state.json").write_text(
-            json.dumps({"key": self.key, "image": self.image, "system": self.system})
+            json.dumps({"key": self.key, "image": self.image, "system": self.system_name})
         )
         await self._connect()
 

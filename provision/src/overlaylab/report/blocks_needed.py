@@ -86,17 +86,26 @@ def _needed(request: Request, known: dict[Variant, Seen], count: int, shares: in
 
 
 def seen(request: Request, accelerator: str) -> dict[Variant, Seen]:
-    """From the newest runs of the suite, profile and accelerator; empty where there is no database."""
+    """From the newest runs of the suite, profile, accelerator and system; empty where there is no database."""
     path = paths.database()
     if not path.exists():
         return {}
+    # Hosts tell theirs later.
+    system = None if request.inventory else request.system
     with Store.open(path, create=False) as store:
         with explained(store.path):
             rows = store.db.execute(
                 "SELECT run_id FROM run WHERE suite = ? AND suite_digest = ? AND profile_digest = ?"
-                " AND accelerator = ? AND origin = 'measured' AND trials_ok > 0"
+                " AND accelerator = ? AND coalesce(system = ?, 1) AND origin = 'measured' AND trials_ok > 0"
                 " ORDER BY created_at DESC LIMIT ?",
-                (request.suite.name, request.suite.digest, request.profile.digest, accelerator, NEWEST),
+                (
+                    request.suite.name,
+                    request.suite.digest,
+                    request.profile.digest,
+                    accelerator,
+                    system,
+                    NEWEST,
+                ),
             ).fetchall()
         found: dict[Variant, list[Row]] = {}
         for (run_id,) in rows:

@@ -106,6 +106,8 @@ def heading(whole: Report, provisional: bool | None) -> Iterable[Text]:
     else:
         yield Text(f"Imported: {record.arguments.get('file', 'a file')}, profile {record.profile}", "bold")
         yield Text(f"Run {run.run_id}, not measured here · {record.machine}")
+    if record.system:
+        yield Text(f"System of the nodes: {record.system}")
     yield Text(f"CPU of the nodes: {ACCELERATORS[record.accelerator].words}")
     if record.scale != 1:
         yield Text(scaled(record.scale))

@@ -110,7 +110,7 @@ def changed(first: RunRecord, second: RunRecord) -> list[str]:
     """What else differs: often just what is to be compared."""
     found = [
         f"another {name}: {getattr(first, name)}, then {getattr(second, name)}"
-        for name in ("suite", "scale", "image", "cluster")
+        for name in ("suite", "scale", "system", "image", "cluster")
         if getattr(first, name) != getattr(second, name)
     ]
     if first.suite == second.suite and first.suite_digest != second.suite_digest:

@@ -116,7 +116,7 @@ def differences(tiers: Sequence[Tier]) -> tuple[tuple[str, str], ...]:
 def _differs(first: RunRecord, other: RunRecord) -> list[str]:
     found = [
         f"another {name} ({getattr(other, name)}, not {getattr(first, name)})"
-        for name in ("accelerator", "machine", "provider", "image")
+        for name in ("accelerator", "machine", "provider", "system", "image")
         if getattr(other, name) != getattr(first, name)
     ]
     if other.suite_digest != first.suite_digest:

@@ -30,6 +30,7 @@ export const runTitle = (run: RunRow): string =>
     clean(run.profile, 40),
     clean(run.cluster, 40),
     run.accelerator,
+    ...(run.system === null ? [] : [clean(run.system, 30)]),
     state(run),
   ].join(" · ");
 
@@ -46,6 +47,7 @@ export function runWords(run: RunRow): string {
   const sentences = [
     `Tier: ${tier(run)}`,
     acceleratorWords(run.accelerator),
+    ...(run.system === null ? [] : [`nodes: ${clean(run.system, 60)}`]),
     `machine: ${clean(run.machine, 160)}`,
     enough === null ? counted(run.blocks, "block") : enoughWords(enough, run),
     ...(run.scale === 1 ? [] : [`durations × ${run.scale}`]),

@@ -149,7 +149,7 @@ class Libvirt(SnapshotVMs):
             for volume in self.vagrant.remove_other_boxes():
                 await virsh.delete_volume(pool(), volume)
         with step("box-add", f"adding the box of image {self.image[:12]}", 20):
-            await self.vagrant.add_box(node_image.box_path(self.system))
+            await self.vagrant.add_box(node_image.box_path(self.system_name))
         await self._offer(vagrant.box_folder(self.box, self.name))
         await virsh.make_network(MANAGEMENT, MANAGEMENT_ADDRESSES, dhcp=True)
         await virsh.make_network(self.networks[1], self.spec.underlay, mtu=9001)

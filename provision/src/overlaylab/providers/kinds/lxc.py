@@ -97,12 +97,15 @@ class Lxc(MadeNodes):
         # The public key too: nodes let in the one that they were made with.
         public = ssh_keys.public(ssh_keys.ensure())
         told = [naming.script(node) for node in spec.nodes]
-        self.key = lxc_config.short_digest(
-            json.dumps([lxc_box.key(self.system), spec.digest, held, vagrantfile, told, public]), 12
-        )
+        self._made_of = [lxc_box.key(self.system_name), spec.digest, held, vagrantfile, told, public]
         self.containers = {node.name: f"overlaylab-{spec.name}-{node.name}" for node in spec.nodes}
         self.underlay = lxc_config.underlay_bridge(spec.name)
         self.networks = [lxc_config.MANAGEMENT, self.underlay]
+
+    @property
+    def key(self) -> str:
+        """Of all that nodes are made of; known for good once the image is built."""
+        return lxc_config.short_digest(json.dumps([self.image, *self._made_of]), 12)
 
     @property
     def cpu(self) -> LxcCpu:
@@ -176,7 +179,7 @@ class Lxc(MadeNodes):
 
     async def _make(self) -> None:
         lxc_host.check_routes()
-        box = lxc_box.build(self.system)
+        box = lxc_box.build(self.system_name)
         ready.preflight(
             memory_mib=sum(node.memory_mib for node in self.spec.nodes),
             disk_bytes=ROOTFS_BYTES + len(self.containers) * NODE_DISK_BYTES,
@@ -202,14 +205,14 @@ class Lxc(MadeNodes):
         }
         # Before anything is made: whoever clears away after a kill looks for this folder and has to know the names.
         (self.folder / "vagrant").mkdir(parents=True, exist_ok=True)
-        self._note(key=self.key, image=self.image, system=self.system, containers=made)
+        self._note(key=self.key, image=self.image, system=self.system_name, containers=made)
         if own:  # nothing was noted of them: that folder was deleted by hand
             await asyncio.to_thread(lxc_host.remove, list(self.containers.values()), self.underlay)
         await self._load_modules(())
         await self._bridges()
         vagrant = Vagrant(
             self.cluster,
-            box=f"overlaylab/lxc-{lxc_box.name(self.system)}",
+            box=f"overlaylab/lxc-{lxc_box.name(self.system_name)}",
             accelerator=self.accelerator,
             key=ssh_keys.ensure(),
             provider="lxc",
@@ -217,7 +220,7 @@ class Lxc(MadeNodes):
         )
         vagrant.environment["OVERLAYLAB_LXC"] = json.dumps(made)
         vagrant.remove_other_boxes()
-        with step("box-add-lxc", f"adding the box {lxc_box.name(self.system)}", 3):
+        with step("box-add-lxc", f"adding the box {lxc_box.name(self.system_name)}", 3):
             await vagrant.add_box(box)
         names = ", ".join(self.containers)
         with step("vagrant-up-lxc", f"bringing up {names} with Vagrant, which calls LXC as root", 20):

@@ -98,7 +98,7 @@ class VirtualBox(SnapshotVMs):
                 )
 
     async def before_vagrant(self) -> None:
-        box = await asyncio.to_thread(virtualbox_box.build, self.system)
+        box = await asyncio.to_thread(virtualbox_box.build, self.system_name)
         # Imported machines have disks of their own: no node needs an older box.
         self.vagrant.remove_other_boxes()
         with step("box-add-virtualbox", f"adding the box of image {self.image[:12]}", 20):

@@ -18,7 +18,7 @@ export interface Tiers {
   warnings: string[];
 }
 
-const ASPECTS = ["accelerator", "machine", "origin", "suite", "scale"] as const;
+const ASPECTS = ["accelerator", "system", "machine", "origin", "suite", "scale"] as const;
 
 const tier = ({ cloud, instance, profile }: GridCellRow): string =>
   clean([cloud, instance].filter((word) => word !== null).join(" ") || `profile ${profile}`, 24);
@@ -42,6 +42,7 @@ export function tiersOf(all: readonly GridCellRow[], scale: TiersScale = "ratio"
   }
   const order = (row: GridCellRow) => [
     row.accelerator,
+    row.system ?? "",
     row.machine,
     row.origin,
     row.suite,
@@ -83,6 +84,7 @@ function titleOf(row: GridCellRow, varied: readonly string[], ambiguous: boolean
     ...(ambiguous ? [clean(row.profile, 20)] : []),
     ...(has("suite") || has("scale") ? [`${clean(row.suite, 18)}${row.scale === 1 ? "" : ` × ${row.scale}`}`] : []),
     ...(has("accelerator") ? [clean(row.accelerator, 20)] : []),
+    ...(has("system") && row.system !== null ? [clean(row.system, 20)] : []),
     ...(has("machine") ? [clean(row.machine, 20)] : []),
     ...(has("origin") ? [clean(row.origin, 20)] : []),
   ];
@@ -91,7 +93,7 @@ function titleOf(row: GridCellRow, varied: readonly string[], ambiguous: boolean
 /** What was measured differently: stands over the grid in plain words. */
 function warningsOf(rows: readonly GridCellRow[]): string[] {
   const found = (aspect: (typeof ASPECTS)[number]): string[] => [
-    ...new Set(rows.map((row) => clean(String(row[aspect]), 60))),
+    ...new Set(rows.map((row) => clean(String(row[aspect] ?? "unknown"), 60))),
   ];
   const say = (aspect: (typeof ASPECTS)[number], words: string): string[] =>
     found(aspect).length > 1
@@ -99,6 +101,7 @@ function warningsOf(rows: readonly GridCellRow[]): string[] {
       : [];
   return [
     ...say("accelerator", "the nodes' CPUs ran differently"),
+    ...say("system", "the nodes' systems differ"),
     ...say("machine", "the machines differ"),
     ...say("origin", "some are measured, some imported"),
     ...say("suite", "the suites differ"),

@@ -45,6 +45,12 @@ const columns = (now: number): Column<RunRow>[] => [
     cell: (run) => <Two first={clean(run.cluster, 40)} second={clean(run.provider, 40)} />,
   },
   {
+    title: "System",
+    by: (run) => run.system ?? "",
+    cell: (run) => (run.system === null ? "–" : clean(run.system, 30)),
+    tip: "What the nodes run on: results of different systems are never pooled",
+  },
+  {
     title: "Accelerator",
     by: (run) => run.accelerator,
     cell: (run) => (

@@ -23,6 +23,7 @@ const words = (run: RunRow): string =>
     run.cluster,
     run.provider,
     run.accelerator,
+    run.system,
     run.machine,
     groupOf(run)?.id,
     ...variantsOf(run).map(variantWords),

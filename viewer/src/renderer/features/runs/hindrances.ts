@@ -39,7 +39,7 @@ export function changed(first: RunRow, second: RunRow): string[] {
     Record<string, string>,
   ];
   return [
-    ...another(first, second, ["suite", "scale", "image", "cluster"]),
+    ...another(first, second, ["suite", "scale", "system", "image", "cluster"]),
     ...(first.suite === second.suite && first.suite_digest !== second.suite_digest
       ? [`the suite ${first.suite} has changed`]
       : []),
