@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,7 +91,7 @@ class Hand:
                 profile="none",
                 variant=FLANNEL,
                 endpoints=ADDRESSES,
-                ticket=0.0,
+                ticket=time.monotonic(),
                 boot=services.boot_id(),
                 baseline={"client": of(HEALTHY), "server": of(HEALTHY)},
                 broken={"client": of(BROKEN), "server": of(HEALTHY)},
