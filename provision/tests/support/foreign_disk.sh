@@ -38,7 +38,22 @@ SCRIPT
 cat >"$folder/input/ignition.sh" <<'SCRIPT'
 set -eu
 root=$1
-printf '/usr /usr none bind,ro 0 0\n' >"$root/etc/fstab"
+# Not in fstab, of which the initramfs mounts /usr by itself.
+cat >"$root/etc/systemd/system/usr-read-only.service" <<'UNIT'
+[Unit]
+Description=/usr is read-only
+DefaultDependencies=no
+After=systemd-remount-fs.service
+Before=local-fs.target
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/bin/mount --bind /usr /usr
+ExecStart=/bin/mount -o remount,bind,ro /usr
+[Install]
+WantedBy=local-fs.target
+UNIT
+chroot "$root" systemctl --quiet enable usr-read-only.service
 # Where Ignition leaves keys.
 printf 'AuthorizedKeysFile .ssh/authorized_keys .ssh/authorized_keys.d/ignition\n' >"$root/etc/ssh/sshd_config.d/keys.conf"
 # Groups that the line's systems have.

@@ -152,6 +152,11 @@ def _qemu_img(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+def programs(system: System) -> tuple[str, ...]:
+    """What making a node of its disk takes, apart from what every build does: cloud-init's volume is an ISO 9660."""
+    return ("xorriso",) if system.disk and system.disk.configured_by == "cloud-init" else ()
+
+
 def variables(system: System, disk: ForeignDisk, work: Path, public_key: str) -> dict[str, str]:
     """Packer's variables for making a node of it. Raises UserError where the disk is not the one that was chosen."""
     path = Path(disk.path)

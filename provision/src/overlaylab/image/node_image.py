@@ -295,15 +295,16 @@ def _validate(variables: Mapping[str, str]) -> None:
 
 
 def _preflight(system: str) -> None:
-    from_packages = foreign_disk.of(systems.load(system)) is None
-    wanted = PROGRAMS + (BASE_PROGRAMS if from_packages else ())
+    chosen = systems.load(system)
+    from_packages = foreign_disk.of(chosen) is None
+    wanted = PROGRAMS + (BASE_PROGRAMS if from_packages else foreign_disk.programs(chosen))
     absent = [name for name in wanted if find_program(name) is None]
     if absent:
         raise UserError(
             "image:build",
             "needs the programs " + ", ".join(wanted),
             seen="missing " + ", ".join(absent),
-            fix="Type `./task setup`, which installs them",
+            fix="Type `./task setup`, which installs them" + (" but xorriso" if "xorriso" in absent else ""),
         )
     if from_packages:
         userns.check_mmdebstrap()

@@ -73,8 +73,8 @@ def test_a_system_made_from_a_disk_says_how_to_have_one(cache: Path) -> None:
     with pytest.raises(UserError) as wrong:
         node_image.image_key("flatcar")
     assert str(wrong.value) == (
-        "SYSTEM=flatcar: must have a disk that it is made from. To have one, name one: "
-        "`./task image:build SYSTEM=flatcar IMAGE=disk.qcow2`"
+        "SYSTEM=flatcar: must have a disk that it is made from. To have one, type `./task image:fetch "
+        "SYSTEM=flatcar`, or name one: `./task image:build SYSTEM=flatcar IMAGE=disk.qcow2`"
     )
 
 
