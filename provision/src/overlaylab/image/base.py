@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -19,6 +20,8 @@ DISK, ROOT_DIGEST, PACKAGES = "base.raw", "rootfs.sha256", "packages"
 # Of the file system and of what orders its folders: by the system's name, so that all builds have the same.
 NAMESPACE = uuid.UUID("6ad7d6a0-6f5c-4b0c-9a3e-2f6d6e6f0c54")
 KEYRINGS = Path("/usr/share/keyrings")
+# What ARCHIVE= takes to go back to the distribution's own archive.
+NO_ARCHIVE = "none"
 
 
 @dataclass(frozen=True)
@@ -31,24 +34,43 @@ class Base:
     drifted: tuple[str, ...]
 
 
-def make(
-    system: System, work: Path, kit: Path, log: Path, rules: Policy, archive: Path | None = None
-) -> Base:
-    """Make the disk below `work`. kit: see base.sh; archive: sources in place of the distribution's. Raises UserError."""
-    made = _packages(system, work, kit, log, rules, archive)
+def choose_archive(system: System, archive: Path | None) -> None:
+    """Note the sources of packages that count from now on; None: the distribution's own. Raises UserError for no file."""
+    note = _archive(system)
+    if archive is None:
+        note.unlink(missing_ok=True)
+        return
+    if not archive.is_file():
+        raise UserError(
+            "ARCHIVE",
+            "must be a file with sources of packages, as in deb822(5)",
+            seen=archive,
+            fix=f"Write one; ARCHIVE={NO_ARCHIVE} goes back to the distribution's own",
+        )
+    note.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(archive, note)
+
+
+def _archive(system: System) -> Path:
+    return paths.cache() / "images" / f"{system.name}.sources"
+
+
+def make(system: System, work: Path, kit: Path, log: Path, rules: Policy) -> Base:
+    """Make the disk below `work`. kit: see base.sh. Raises UserError."""
+    made = _packages(system, work, kit, log, rules)
     folder = made[-1]
     got = _read(folder)
     drifted = package_lock.check(f"the image of {system.name}", package_lock.read(system.lock), got, rules)
     return Base(folder / DISK, (folder / ROOT_DIGEST).read_text().strip(), got, tuple(drifted))
 
 
-def listed(system: System, work: Path, log: Path, archive: Path | None = None) -> tuple[Package, ...]:
+def listed(system: System, work: Path, log: Path) -> tuple[Package, ...]:
     """Today's packages of a system, in the versions of its archive, without making a disk of them."""
     (work / "tmp").mkdir()
     folder = work / "base"
     folder.mkdir()
     argv = ["sh", str(SCRIPTS / "base.sh"), str(folder), ""]
-    process.run(argv, log, _environment(system, work, archive), what="packages", own_mounts=True)
+    process.run(argv, log, _environment(system, work), what="packages", own_mounts=True)
     log.unlink(missing_ok=True)
     return _read(folder)
 
@@ -57,9 +79,7 @@ def _read(folder: Path) -> tuple[Package, ...]:
     return tuple(sorted(Package(*line.split()) for line in (folder / PACKAGES).read_text().splitlines()))
 
 
-def _packages(
-    system: System, work: Path, kit: Path, log: Path, rules: Policy, archive: Path | None
-) -> list[Path]:
+def _packages(system: System, work: Path, kit: Path, log: Path, rules: Policy) -> list[Path]:
     assert system.packages is not None
     tries: list[Path] = []
 
@@ -74,22 +94,16 @@ def _packages(
         if snapshots:
             (folder / "snapshots.sources").write_text(snapshots)
         argv = ["sh", str(SCRIPTS / "base.sh"), str(folder), str(kit)]
-        process.run(argv, log, _environment(system, work, archive), what="base disk", own_mounts=True)
+        process.run(argv, log, _environment(system, work), what="base disk", own_mounts=True)
 
     name, suite, components = f"the image of {system.name}", system.packages.suite, system.packages.components
     package_lock.fetch(name, system.lock, suite, components, rules, take, log)
     return tries
 
 
-def _environment(system: System, work: Path, archive: Path | None) -> dict[str, str]:
+def _environment(system: System, work: Path) -> dict[str, str]:
     assert system.packages is not None
-    if archive is not None and not archive.is_file():
-        raise UserError(
-            "ARCHIVE",
-            "must be a file with sources of packages, as in deb822(5)",
-            seen=archive,
-            fix="Write one, or leave ARCHIVE out for the distribution's own",
-        )
+    archive = _archive(system) if _archive(system).exists() else None
     return {
         "TMPDIR": str(work / "tmp"),
         # dpkg looks for a configuration in the home, where root of the namespace may not look.

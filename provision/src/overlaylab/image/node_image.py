@@ -111,11 +111,10 @@ def drift(system: str = systems.DEFAULT) -> str | None:
     return hashlib.sha256("\n".join(other).encode()).hexdigest()[:8] if other else None
 
 
-def build(system: str = systems.DEFAULT, rules: Policy = PREFER, archive: Path | None = None) -> Path:
+def build(system: str = systems.DEFAULT, rules: Policy = PREFER) -> Path:
     """Build the image unless it is there; the folder it lies in. Minutes; progress goes to standard error.
 
-    archive: sources of packages in place of the distribution's own. Raises UserError for missing programs, disk or
-    memory, and for a step that fails (with the end of its log).
+    Raises UserError for missing programs, disk or memory, and for a step that fails (with the end of its log).
     """
     target = folder(system)
     if (target / MANIFEST).exists():
@@ -134,25 +133,25 @@ def build(system: str = systems.DEFAULT, rules: Policy = PREFER, archive: Path |
             process.end_leftovers(stale)
             process.remove(stale)
         with process.interruptible(), _workspace(target.parent) as work:
-            _build_in(work, systems.load(system), made_of, rules, archive)
+            _build_in(work, systems.load(system), made_of, rules)
             (work / "result").rename(target)
         _prune(target, system)
     say(f"image {target.name} is ready: {target / BOX}")
     return target
 
 
-def renew_lock(system: str, archive: Path | None = None) -> list[str]:
+def renew_lock(system: str) -> list[str]:
     """Write the lock of a system's packages anew from what its archive has today; what changed, a line each."""
     chosen = systems.load(system)
     _preflight(system)
     images = paths.cache() / "images"
     images.mkdir(parents=True, exist_ok=True)
     with process.interruptible(), _workspace(images) as work:
-        got = base.listed(chosen, work, images / f"{system}-lock.log", archive)
+        got = base.listed(chosen, work, images / f"{system}-lock.log")
     return package_lock.renew(chosen.lock, f"Packages of {chosen.title}", got)
 
 
-def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy, archive: Path | None) -> None:
+def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy) -> None:
     """All of the build below ``work``; leaves ``work/result`` with box and manifest."""
     accelerator = ready.accelerator()
     (work / "tmp").mkdir()
@@ -177,7 +176,7 @@ def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy, archi
         variables |= foreign_disk.variables(system, foreign, work, ssh_keys.public(key))
     else:
         with step(f"image {system.name} base", "image: base disk from packages", 60):
-            found = base.make(system, work, work / "kit", log, rules, archive)
+            found = base.make(system, work, work / "kit", log, rules)
         disk = found.disk
         made = {
             "root_sha256": found.root_digest,

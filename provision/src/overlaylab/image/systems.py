@@ -66,6 +66,8 @@ class System:
     release: str | None
     # What the project has run of it, in words.
     run: str
+    # Why containers cannot have it; None where they can.
+    vms_only: str | None
     packages: Packages | None
     disk: Disk | None
 
@@ -96,7 +98,8 @@ def load(name: str) -> System:
         )
     data = load_document(folder / FILE, DEFINITIONS / SCHEMA).data
     return System(
-        name, folder, data["title"], data["id"], data["release"], data["run"], _packages(data), _disk(data)
+        name, folder, data["title"], data["id"], data["release"], data["run"], data.get("vms_only"),
+        _packages(data), _disk(data),
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from overlaylab.core.accelerators import ACCELERATORS
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
+from overlaylab.image import systems
 from overlaylab.machine import features as host_features
 from overlaylab.machine import ready
 from overlaylab.providers import lxc_host, registry, requirements
@@ -16,22 +17,28 @@ from overlaylab.specs.profile import Profile
 Verdicts = Mapping[Variant, Verdict]
 
 
-def choose(name: str | None, variants: Sequence[Variant], profile: Profile | None) -> tuple[str, str]:
+def choose(
+    name: str | None, variants: Sequence[Variant], profile: Profile | None, system: str = systems.DEFAULT
+) -> tuple[str, str]:
     """(provider, a sentence that says which and why) for what is to be measured.
 
     name: PROVIDER, None or empty where it was not given. Then it is the fallback where KVM works; else system
-    containers where this machine's kernel has all that variants and profile declare, a latency included;
-    else the fallback with emulated CPUs. Loads nothing and uses no sudo. Raises UserError for an unknown provider,
+    containers where the system runs in them and this machine's kernel has all that variants and profile declare, a
+    latency included; else the fallback with emulated CPUs. Loads nothing and uses no sudo. Raises UserError for an unknown provider,
     and for one that cannot run what is asked.
     """
     if name:
         registry.check(name)
+        requirements.check_system(name, system)
         return name, _as_asked(name, variants, profile)
     fallback, other = registry.fallback(), registry.before_emulation()
     if not ACCELERATORS[ready.accelerator()].is_emulated:
         return fallback, f"provider {fallback}: KVM works here"
-    verdicts = _verdicts(variants, profile, other)
     emulated = f"provider {fallback}, emulated CPUs: no KVM here, and"
+    chosen = systems.load(system)
+    if chosen.vms_only:
+        return fallback, f"{emulated} {chosen.title} runs in VMs alone: {chosen.vms_only}"
+    verdicts = _verdicts(variants, profile, other)
     if lacking := _lacking(verdicts, profile):
         return fallback, f"{emulated} {lacking}, which this kernel lacks"
     if untried := titles(name for verdict in verdicts.values() for name in verdict.untried):

@@ -11,7 +11,7 @@ from overlaylab.image import node_image, systems
 from overlaylab.image.vagrant import read_json
 from overlaylab.nodes import ansible
 from overlaylab.nodes.ssh import Nodes
-from overlaylab.providers import How, Say, registry
+from overlaylab.providers import How, Say, registry, requirements
 from overlaylab.providers.capabilities import Capabilities
 from overlaylab.shaping import scripts
 from overlaylab.shaping.cpu import CpuHolder, InNode
@@ -23,7 +23,7 @@ from overlaylab.specs.inventory import Inventory, load_inventory
 def system_of(provider: str, cluster: str, asked: str | None) -> str:
     """The system that nodes are to have: as asked, else as they were made, else the default. Raises UserError."""
     noted = read_json(registry.folder(provider, cluster) / "state.json").get("system")
-    return systems.load(asked or noted or systems.DEFAULT).name
+    return requirements.check_system(provider, asked or noted or systems.DEFAULT).name
 
 
 class MadeNodes:

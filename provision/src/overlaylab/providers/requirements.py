@@ -13,6 +13,8 @@ from overlaylab.core.documents import names_in
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.core.paths import PROFILES
+from overlaylab.image import systems
+from overlaylab.image.systems import System
 from overlaylab.machine import features as host_features
 from overlaylab.machine import packages
 from overlaylab.machine.features import ABSENT, LOADABLE, UNTRIED, Found, title
@@ -31,6 +33,19 @@ _METERS = ("link:ifb", "qdisc:ingress", "action:mirred")
 
 # What only a host's own network card can have: the cards of nodes that the lab makes are virtual.
 OF_CARDS = "nic:"
+
+
+def check_system(provider: str, name: str) -> System:
+    """The system of that name. Raises UserError where nodes of the provider cannot have it."""
+    system = systems.load(name)
+    if system.vms_only and registry.capabilities(provider).shares_kernel:
+        raise UserError(
+            f"PROVIDER={provider}, SYSTEM={name}",
+            f"{system.title} must run in VMs",
+            seen=system.vms_only,
+            fix=f"Leave PROVIDER out or take PROVIDER={registry.fallback()}",
+        )
+    return system
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,7 @@ def choose_provider(group: Sequence[Request]) -> tuple[str, str]:
     Where the choice would differ between tiers it is VMs for all: system containers and VMs are two
     accelerators, whose results stand in no table together.
     """
-    chosen = [provider_choice.choose(one.provider, one.variants, one.profile) for one in group]
+    chosen = [provider_choice.choose(one.provider, one.variants, one.profile, one.system) for one in group]
     names = dict.fromkeys(name for name, _ in chosen)
     if len(names) == 1:
         name, first = chosen[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from overlaylab.core.errors import UserError
-from overlaylab.image import daemons, foreign_disk, node_image, systems
+from overlaylab.image import base, daemons, foreign_disk, node_image, systems
 
 DISKLESS = """title: Mine
 id: mine
@@ -180,3 +180,18 @@ def test_ignition_gets_what_butane_makes(
     given = foreign_disk.configuration(systems.load(name), tmp_path / "seed", "ssh-ed25519 AAAA")
     assert json.loads(given["firmware_files"]) == {firmware: str(tmp_path / "seed/config.ign")}
     assert 'ssh_authorized_keys: ["ssh-ed25519 AAAA"]' in (tmp_path / "seed/config.ign").read_text()
+
+
+def test_an_archive_counts_until_another_is_named(cache: Path, tmp_path: Path) -> None:
+    debian = systems.load("debian")
+    assert base._environment(debian, tmp_path)["ARCHIVE"] == ""
+    sources = tmp_path / "mirror.sources"
+    sources.write_text("Types: deb\n")
+    base.choose_archive(debian, sources)
+    sources.unlink()
+    kept = Path(base._environment(debian, tmp_path)["ARCHIVE"])
+    assert kept.read_text() == "Types: deb\n" and kept.is_relative_to(cache)
+    with pytest.raises(UserError, match="must be a file with sources of packages"):
+        base.choose_archive(debian, sources)
+    base.choose_archive(debian, None)
+    assert base._environment(debian, tmp_path)["ARCHIVE"] == ""

@@ -171,3 +171,18 @@ def test_loading_refuses_what_turns_out_to_be_absent(this, noted):
     with pytest.raises(UserError, match=r"found: weave needs xt_comment, which it lacks"):
         choice.load("lxc", [HOST, SLOW], FAR)
     assert noted == []
+
+
+def test_a_system_that_runs_in_vms_alone(this):
+    assert choice.choose(None, [HOST], NONE, "flatcar") == (
+        "libvirt",
+        "provider libvirt, emulated CPUs: no KVM here, and Flatcar Container Linux runs in VMs alone: its /usr is a "
+        "partition of its own, which dm-verity guards",
+    )
+    with pytest.raises(UserError) as refused:
+        choice.choose("lxc", [HOST], NONE, "flatcar")
+    assert str(refused.value) == (
+        "PROVIDER=lxc, SYSTEM=flatcar: Flatcar Container Linux must run in VMs (found: its /usr is a partition of its own, "
+        "which dm-verity guards). Leave PROVIDER out or take PROVIDER=libvirt"
+    )
+    assert choice.choose(None, [HOST], NONE, "ubuntu")[0] == "lxc"

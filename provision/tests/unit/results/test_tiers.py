@@ -98,7 +98,7 @@ def asked(machine):
 
 
 def chooses(monkeypatch, **of_tier: tuple[str, str]) -> None:
-    def choose(asked, variants, profile) -> tuple[str, str]:
+    def choose(asked, variants, profile, system) -> tuple[str, str]:
         return of_tier[profile.name.replace("-", "_")]
 
     monkeypatch.setattr(choice, "choose", choose)

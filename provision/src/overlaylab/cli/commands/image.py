@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import click
 from rich.table import Table
@@ -13,8 +12,8 @@ from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.core.model import JSON
 from overlaylab.core.progress import output
+from overlaylab.image import base, foreign_disk, kit, node_image, package_lock, systems
 from overlaylab.image import fetch as fetching
-from overlaylab.image import foreign_disk, kit, node_image, package_lock, systems
 from overlaylab.image.systems import System
 from overlaylab.machine import packages, ready
 
@@ -24,8 +23,8 @@ system_option = click.option(
 archive_option = click.option(
     "--archive",
     envvar="ARCHIVE",
-    type=click.Path(path_type=Path),
-    help="A file with sources of packages, deb822(5), in place of the distribution's own.",
+    help="A file with sources of packages, deb822(5), in place of the distribution's own; it counts until another is "
+    "named. none: the distribution's own again.",
 )
 
 
@@ -44,13 +43,19 @@ def command() -> None:
 @archive_option
 @lock_option
 @snapshots_option
-def build(system: str, image: str | None, archive: Path | None, lock: str, snapshots: str | None) -> None:
+def build(system: str, image: str | None, archive: str | None, lock: str, snapshots: str | None) -> None:
     """Build the image unless its inputs are the same as those of the one that is there."""
     chosen = systems.load(system)
     ready.ensure()
     if image:
         foreign_disk.choose(chosen, None if image == foreign_disk.NO_DISK else paths.typed(image).resolve())
-    node_image.build(system, package_lock.policy(lock, snapshots), paths.typed(archive) if archive else None)
+    _choose_archive(chosen, archive)
+    node_image.build(system, package_lock.policy(lock, snapshots))
+
+
+def _choose_archive(system: System, archive: str | None) -> None:
+    if archive:
+        base.choose_archive(system, None if archive == base.NO_ARCHIVE else paths.typed(archive))
 
 
 @command.command()
@@ -115,13 +120,14 @@ def validate(system: str) -> None:
 @command.command()
 @system_option
 @archive_option
-def lock(system: str, archive: Path | None) -> None:
+def lock(system: str, archive: str | None) -> None:
     """Write the locks of kit and system anew from what their archives have today; print what changed."""
     ready.ensure(groups=packages.MAKING)
+    chosen = systems.load(system)
+    _choose_archive(chosen, archive)
     click.echo(_changed("node kit", kit.renew_lock()))
-    if systems.load(system).packages:
-        given = paths.typed(archive) if archive else None
-        click.echo(_changed(f"image of {system}", node_image.renew_lock(system, given)))
+    if chosen.packages:
+        click.echo(_changed(f"image of {system}", node_image.renew_lock(system)))
 
 
 def _changed(what: str, lines: Sequence[str]) -> str:
