@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tarfile
 from pathlib import Path
@@ -13,6 +14,8 @@ from overlaylab.machine import releases
 from overlaylab.machine.bundle_manifest import TOP, Manifest
 
 KEY = "0123456789abcdef"
+# The note of a disk that a system was made from.
+DISK = {"path": "flatcar.img", "sha256": "d" * 64, "bytes": 5, "changed": 1, "origin": "IMAGE="}
 
 
 def sources(folder: Path) -> list[Source]:
@@ -21,7 +24,10 @@ def sources(folder: Path) -> list[Source]:
         "checkout": {"README.md": b"read\n", "task": b"#!/bin/sh\n", "provision/a/b.txt": b"b", "vagrant/pair.yml": b"pair"},
         "toolchain": {f"bundle/toolchain/{KEY}/one-1.whl": b"wheel one", f"bundle/toolchain/{KEY}/two-2.whl": b"2"},
         "packages": {"bundle/packages/InRelease": b"signed", "bundle/packages/key.asc": b"key\n\nof it\n"},
-        "image": {"bundle/images/debian-123456789abc/overlaylab.box": b"box" * 1000},
+        "image": {
+            "bundle/images/debian-123456789abc/overlaylab.box": b"box" * 1000,
+            "bundle/images/flatcar.disk.json": json.dumps(DISK).encode(),
+        },
         "daemons": {"bundle/daemons/weave-123456789abc/manifest.json": b"{}"},
         "viewer": {"bundle/viewer/123456789abcdef0.tar.gz": b"main"},
     }  # fmt: skip

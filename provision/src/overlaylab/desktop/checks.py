@@ -62,7 +62,7 @@ def check_fallback() -> Check:
 
 
 def _bundled(name: str, runtime: viewer_runtime.Runtime) -> Check:
-    held = bundle_source.holds(f"electron/{runtime.version}.tar.gz")
+    held = bundle_source.find(f"electron/{runtime.version}.tar.gz")
     return Check(name, OK, f"{runtime.version} {'comes from' if held else 'is not in'} the bundle beside")
 
 

@@ -166,7 +166,7 @@ def packed(key: str) -> str:
 
 def _unpacked(key: str) -> bool:
     """Take the build out of the bundle beside, where it has the one of that key. Raises UserError."""
-    if not (bundle_source.present() and bundle_source.holds(packed(key))):
+    if not bundle_source.find(packed(key)):
         return False
     bundle_source.unpack(packed(key), UNPACKED, "the viewer")
     for folder in (GENERATED, BUILT):  # the stamp lies in the latter

@@ -124,7 +124,7 @@ def ensure(kind: str | None = None) -> Runtime:
 
 def _from_bundle(fitting: list[Runtime]) -> Runtime:
     """The first of these that the bundle beside has, unpacked. Raises UserError where it has none."""
-    held_there = [runtime for runtime in fitting if bundle_source.holds(f"electron/{runtime.version}.tar.gz")]
+    held_there = [runtime for runtime in fitting if bundle_source.find(f"electron/{runtime.version}.tar.gz")]
     chosen = (held_there or fitting)[0]
     with held(_home()):
         if not chosen.ready():

@@ -18,7 +18,7 @@ from overlaylab.core import disk_full, lock, paths
 from overlaylab.core.documents import unknown
 from overlaylab.core.errors import UserError
 from overlaylab.core.progress import say, step
-from overlaylab.image import bundle_parts, bundle_verify, daemons, process
+from overlaylab.image import bundle_parts, bundle_verify, daemons, process, systems
 from overlaylab.image.bundle_parts import CONTENTS, Source
 from overlaylab.image.bundle_systems import chosen
 from overlaylab.machine import packages, ready
@@ -37,11 +37,12 @@ SECRETS = ("ssh", "secrets")
 
 @dataclass(frozen=True)
 class Request:
-    """What was typed: FOR, WITH, OVERLAYS, SIGN."""
+    """What was typed: FOR, WITH, OVERLAYS, SYSTEM, SIGN. nodes: systems of nodes."""
 
     system: str
     contents: tuple[str, ...] = CONTENTS
     overlays: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = (systems.DEFAULT,)
     key: Path | None = None
 
 
@@ -54,6 +55,14 @@ def make(out: Path, request: Request) -> str:
     for name in request.overlays:
         if name not in daemons.names():
             raise unknown("OVERLAYS", "must name overlays whose daemons are built", name, daemons.names())
+    for name in request.nodes:
+        if systems.load(name).folder.parent != systems.DEFINITIONS:
+            raise UserError(
+                f"SYSTEM={name}",
+                "must be one of packer/systems, which the bundle carries with the checkout",
+                seen=systems.load(name).folder,
+                fix="Copy its folder there, and commit it",
+            )
     check_out(out)
     check_key(request.key)
     ready.ensure_packages((packages.BUNDLES,))
@@ -64,7 +73,9 @@ def make(out: Path, request: Request) -> str:
     with lock.held(home):
         try:
             with _workspace(home, out) as work:
-                sources = list(bundle_parts.sources(work, system, architecture, contents, overlays))
+                sources = list(
+                    bundle_parts.sources(work, system, architecture, contents, overlays, request.nodes)
+                )
                 with step("bundle-digests", "bundle: digests of all files", 10):
                     parts = tuple(measured(source) for source in sources)
                 manifest = Manifest(

@@ -23,7 +23,7 @@ from overlaylab.core.errors import UserError
 from overlaylab.core.progress import step
 from overlaylab.desktop import modules as viewer_modules
 from overlaylab.desktop import runtime as viewer_runtime
-from overlaylab.image import bundle_packages, daemons, kit, lxc_box, node_image
+from overlaylab.image import bundle_packages, daemons, foreign_disk, kit, lxc_box, node_image, systems
 from overlaylab.image.bundle_systems import WHEELS, System
 from overlaylab.machine import packages as host_packages
 from overlaylab.machine import wheels
@@ -154,17 +154,26 @@ def packages(system: System, architecture: str, contents: Iterable[str]) -> Sour
     return Source("packages", about, ("each its own, in usr/share/doc/<package>/copyright",), files)
 
 
-def images() -> Source:
-    """The node image and its box for containers, built where they are not there."""
-    node_image.build()
-    lxc_box.build()
-    folder = node_image.folder()
-    files = [folder / name for name in (node_image.BOX, node_image.MANIFEST, lxc_box.BOX, lxc_box.MANIFEST)]
+def images(names: Iterable[str], work: Path) -> Source:
+    """Each system's node image and its box for containers, built where they are not there."""
+    files: dict[str, Path] = {}
+    about = []
+    for system in map(systems.load, names):
+        node_image.build(system.name)
+        folder = node_image.folder(system.name)
+        wanted = [node_image.BOX, node_image.MANIFEST]
+        if not system.vms_only:
+            lxc_box.build(system.name)
+            wanted += [lxc_box.BOX, lxc_box.MANIFEST]
+        files |= {f"{FOLDER}/images/{folder.name}/{name}": folder / name for name in wanted}
+        if note := foreign_disk.note_for_others(system, work):
+            files[f"{FOLDER}/images/{note.name}"] = note
+        about.append(folder.name)
     return Source(
         "image",
-        f"{folder.name}: the nodes' disk, for VMs and for containers",
+        f"{', '.join(about)}: the nodes' disk, for VMs and for containers",
         ("each package its own, in usr/share/doc/<package>/copyright of the image",),
-        {f"{FOLDER}/images/{folder.name}/{path.name}": path for path in files},
+        files,
     )
 
 
@@ -295,9 +304,17 @@ def _home() -> Path:
 
 
 def sources(
-    work: Path, system: System, architecture: str, contents: tuple[str, ...], names: tuple[str, ...]
+    work: Path,
+    system: System,
+    architecture: str,
+    contents: tuple[str, ...],
+    names: tuple[str, ...],
+    of_nodes: tuple[str, ...],
 ) -> Iterator[Source]:
-    """Every part of a bundle with these contents, made one after the other; `work`: for what is not kept."""
+    """Every part of a bundle with these contents, made one after the other.
+
+    work: for what is not kept; names: of overlays; of_nodes: systems.
+    """
     tree = work / "tree"
     tree.mkdir()
     yield checkout(tree)
@@ -305,7 +322,7 @@ def sources(
     yield toolchain(system, architecture)
     yield packages(system, architecture, contents)
     if LAB in contents:
-        yield images()
+        yield images(of_nodes, work)
         yield node_kit()
         yield overlays(names)
     if VIEWER in contents or TEST in contents:

@@ -10,7 +10,7 @@ import json
 import platform
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from string import Template
 
@@ -20,6 +20,7 @@ from overlaylab.core.model import JSON
 from overlaylab.core.progress import step
 from overlaylab.image import daemons, systems
 from overlaylab.image.systems import System
+from overlaylab.machine import bundle_source
 
 SEED = paths.ROOT / "packer" / "seed" / "user-data"
 CONFIGURATION = "node.bu"
@@ -59,15 +60,29 @@ def of(system: System) -> ForeignDisk | None:
 
 
 def chosen(system: System) -> ForeignDisk | None:
-    """The disk that was chosen for a system, None where none was."""
+    """The disk that was chosen for a system, None where none was; in a bundle, the one that its image was made of."""
+    note = _note(system)
+    if not note.exists() and (file := bundle_source.find(f"images/{note.name}")):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        bundle_source.take(file, note)
     try:
-        return ForeignDisk(**json.loads(_note(system).read_text()))
+        return ForeignDisk(**json.loads(note.read_text()))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError) as wrong:
         raise UserError(
-            str(_note(system)), "must be what image:build wrote", seen=wrong, fix="Remove that file"
+            str(note), "must be what image:build wrote", seen=wrong, fix="Remove that file"
         ) from wrong
+
+
+def note_for_others(system: System, folder: Path) -> Path | None:
+    """The chosen disk's note, written in `folder` without the path that this machine has it at; None without one."""
+    found = of(system)
+    if found is None:
+        return None
+    note = folder / _note(system).name
+    note.write_text(json.dumps(asdict(replace(found, path=Path(found.path).name)), indent=1) + "\n")
+    return note
 
 
 def choose(system: System, image: Path | None, origin: str = "IMAGE=") -> None:

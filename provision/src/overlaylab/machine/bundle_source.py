@@ -84,7 +84,7 @@ def unpack(path: str, target: Path, what: str) -> bool:
     """Make the folder `target` from the tar at `path` below bundle/; False without a bundle. Raises UserError."""
     if not present():
         return False
-    file = next((file for file in manifest().files if file.path == f"{FOLDER}/{path}"), None)
+    file = find(path)
     if file is None:
         lacks(what, path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,9 +103,11 @@ def unpack(path: str, target: Path, what: str) -> bool:
     return True
 
 
-def holds(path: str) -> bool:
-    """Whether the bundle beside has that file below bundle/."""
-    return any(file.path == f"{FOLDER}/{path}" for file in manifest().files)
+def find(path: str) -> File | None:
+    """The file at that path below bundle/; None where the bundle beside lacks it, or there is none."""
+    if not present():
+        return None
+    return next((file for file in manifest().files if file.path == f"{FOLDER}/{path}"), None)
 
 
 def take(file: File, copy: Path) -> None:
@@ -143,7 +145,7 @@ def lacks(what: str, wanted: str) -> NoReturn:
         f"{paths.ROOT / FOLDER}, made of commit {held.commit[:12]}",
         f"must hold {what} as this checkout needs it, {wanted}",
         seen=f"{', '.join(held.contents)}; daemons of {', '.join(held.overlays) or 'no overlay'}",
-        fix="Make a bundle of this checkout with it (`./task bundle:make`, WITH and OVERLAYS), go back to the files that "
+        fix="Make a bundle of this checkout with it (`./task bundle:make`, WITH, OVERLAYS and SYSTEM), go back to the files that "
         f"came with this one, or move the folder {FOLDER}/ away to use the network",
     )
 

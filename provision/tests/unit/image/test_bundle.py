@@ -45,7 +45,7 @@ def test_a_whole_bundle_is_verified_with_the_digest_that_sha256sum_prints(tmp_pa
     found = bundle_verify.verify(out)
     assert found.digest == printed.split()[0]
     assert [(part.name, part.bytes) for part in found.manifest.parts] == [
-        ("checkout", 20), ("toolchain", 10), ("packages", 17), ("image", 3000), ("daemons", 2), ("viewer", 4),
+        ("checkout", 20), ("toolchain", 10), ("packages", 17), ("image", 3147), ("daemons", 2), ("viewer", 4),
     ]  # fmt: skip
 
 
@@ -143,7 +143,7 @@ def test_show_lists_parts_with_sizes_and_licences(tmp_path):
         f"overlaylab cccccccc, commit {'c' * 40}",
         "for debian-12, amd64; with lab",
     ]
-    assert "image           1      0.0" in shown and "  viewer: Apache-2.0\n" in shown
+    assert "image           2      0.0" in shown and "  viewer: Apache-2.0\n" in shown
 
 
 def test_too_little_room_is_said_before_anything_is_written(tmp_path, monkeypatch):

@@ -1,9 +1,12 @@
 """bundle:make as a whole, on parts of a few bytes: what a call that was ended leaves, and what goes into none."""
 
+import json
 import os
+import shutil
 import signal
 import tarfile
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from overlaylab.image import (
     kit,
     lxc_box,
     node_image,
+    systems,
 )
 from overlaylab.image.bundle_parts import Source
 from overlaylab.machine import ready, wheels
@@ -53,7 +57,9 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
         log.append("daemons")
         files(own_cache / "daemons/weave-1", "manifest.json", "weaver.gz")
 
-    box = own_cache / "images/debian-1"
+    def box(system="debian"):
+        return own_cache / f"images/{system}-1"
+
     archive = str(own_cache / "daemons/weave-1/weaver.gz")
     kits = files(own_cache / "kits/k1", kit.ARCHIVE, kit.MANIFEST)
     made_kit = kit.Kit(kits / kit.ARCHIVE, "", "", "amd64", {}, (), {})
@@ -68,9 +74,12 @@ def made(tmp_path, own_cache, monkeypatch) -> list[str]:
         },
         bundle_packages: {"closure": lambda *asked: [], "sign": sign},
         wheels: {"download": download},
-        node_image: {"build": lambda: files(box, node_image.BOX, node_image.MANIFEST), "folder": lambda: box},
+        node_image: {
+            "build": lambda name: files(box(name), node_image.BOX, node_image.MANIFEST),
+            "folder": box,
+        },
         kit: {"ensure": lambda: made_kit},
-        lxc_box: {"build": lambda: files(box, lxc_box.BOX, lxc_box.MANIFEST)},
+        lxc_box: {"build": lambda name: files(box(name), lxc_box.BOX, lxc_box.MANIFEST)},
         daemons: {
             "cached": lambda name: Path(archive).exists(),
             "prepare": build,
@@ -206,3 +215,38 @@ def test_every_part_but_the_checkout_lies_below_bundle(made, tmp_path):
     assert [
         part.name for part in parts if not all(file.path.startswith("bundle/") for file in part.files)
     ] == ["checkout"]
+
+
+def test_images_of_several_systems_come_without_the_disks_that_they_are_made_from(made, tmp_path, own_cache):
+    (own_cache / "images").mkdir(parents=True, exist_ok=True)
+    about = {"sha256": "d" * 64, "bytes": 5, "changed": 1, "origin": "IMAGE="}
+    chosen = {"path": str(tmp_path / "secret place" / "flatcar.img"), **about}
+    (own_cache / "images/flatcar.disk.json").write_text(json.dumps(chosen))
+    out = tmp_path / "b.tar"
+    bundle_make.make(out, replace(REQUEST, nodes=("debian", "flatcar")))
+    image = bundle_verify.read(out).part("image")
+    assert image is not None and image.about.startswith("debian-1, flatcar-1: ")
+    assert [file.path for file in image.files] == [
+        "bundle/images/debian-1/lxc.json",
+        "bundle/images/debian-1/manifest.json",
+        "bundle/images/debian-1/overlaylab-lxc.box",
+        "bundle/images/debian-1/overlaylab.box",
+        "bundle/images/flatcar-1/manifest.json",
+        "bundle/images/flatcar-1/overlaylab.box",
+        "bundle/images/flatcar.disk.json",
+    ]
+    with tarfile.open(out) as tar:
+        note = json.load(tar.extractfile("overlaylab/bundle/images/flatcar.disk.json"))
+    assert note == {"path": "flatcar.img", **about}
+
+
+def test_a_system_that_the_checkout_does_not_have_is_refused(made, tmp_path, monkeypatch):
+    (tmp_path / "more/mine").mkdir(parents=True)
+    shutil.copy(systems.DEFINITIONS / "debian/system.yml", tmp_path / "more/mine")
+    monkeypatch.setenv("OVERLAYLAB_SYSTEMS", str(tmp_path / "more"))
+    with pytest.raises(UserError) as error:
+        bundle_make.make(tmp_path / "b.tar", replace(REQUEST, nodes=("mine",)))
+    assert str(error.value) == (
+        "SYSTEM=mine: must be one of packer/systems, which the bundle carries with the checkout "
+        f"(found: {tmp_path / 'more/mine'}). Copy its folder there, and commit it"
+    )

@@ -4,15 +4,16 @@ import errno
 import gzip
 import subprocess
 import tarfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from lab_bundle import KEY, bundle, flip, unpacked
+from lab_bundle import DISK, KEY, bundle, flip, unpacked
 
 from overlaylab.core import paths
 from overlaylab.core.errors import UserError
 from overlaylab.desktop import modules
-from overlaylab.image import bundle_make, bundle_parts, node_image
+from overlaylab.image import bundle_make, bundle_parts, foreign_disk, node_image, systems
 from overlaylab.machine import bundle_apt, bundle_source, packages
 
 SCRIPT = paths.PROVISION / "toolchain" / "bundle.sh"
@@ -50,6 +51,13 @@ def test_an_image_of_the_bundle_takes_no_programs_that_build_one(beside, own_cac
     monkeypatch.setattr(node_image, "folder", lambda system: own_cache / "images" / "debian-000000000000")
     with pytest.raises(UserError, match="must hold the image of debian as this checkout needs it"):
         node_image.build()
+
+
+def test_the_key_of_an_image_that_was_made_from_a_disk_is_known_without_the_disk(beside, own_cache):
+    disk = foreign_disk.of(systems.load("flatcar"))
+    assert disk is not None and asdict(disk) == DISK
+    assert len(node_image.image_key("flatcar")) == 64
+    assert foreign_disk.of(systems.load("ubuntu")) is None
 
 
 def test_a_damaged_part_is_refused_and_nothing_of_it_is_kept(beside, own_cache):
@@ -112,7 +120,7 @@ def test_what_was_packed_is_unpacked_with_its_modes(tmp_path, beside, own_cache,
     part = bundle_make.measured(bundle_parts.Source("e", "", (), {"bundle/electron/1.tar.gz": packed}))
     held = bundle_source.manifest()
     monkeypatch.setattr(bundle_source, "manifest", lambda: type(held)(**{**vars(held), "parts": (part,)}))
-    assert bundle_source.holds("electron/1.tar.gz") and not bundle_source.holds("electron/2.tar.gz")
+    assert bundle_source.find("electron/1.tar.gz") and not bundle_source.find("electron/2.tar.gz")
     target = own_cache / "electron" / "1"
     assert bundle_source.unpack("electron/1.tar.gz", target, "Electron")
     assert (target / "electron").stat().st_mode & 0o7777 == 0o755

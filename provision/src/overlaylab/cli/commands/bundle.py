@@ -29,16 +29,24 @@ def command() -> None:
     "--with", "contents", envvar="WITH", default="", help="Some of lab,viewer,test; all by default."
 )
 @click.option("--overlays", envvar="OVERLAYS", default="", help="Whose daemons; all by default.")
+@click.option(
+    "--system",
+    "nodes",
+    envvar="SYSTEM",
+    default="",
+    help="Whose images, as in packer/systems; debian by default.",
+)
 @click.option("--sign", "key", envvar="SIGN", default="", help="A key of ssh to sign it with.")
-def make(out: Path, system: str, contents: str, overlays: str, key: str) -> None:
+def make(out: Path, system: str, contents: str, overlays: str, nodes: str, key: str) -> None:
     """Make a bundle of this commit, and print its digest."""
-    from overlaylab.image import bundle_make, bundle_parts
+    from overlaylab.image import bundle_make, bundle_parts, systems
 
     target = paths.typed(out).absolute()
     request = bundle_make.Request(
         system,
         bundle_make.contents_of([contents]) or bundle_parts.CONTENTS,
         bundle_make.contents_of([overlays]),
+        bundle_make.contents_of([nodes]) or (systems.DEFAULT,),
         paths.typed(key).absolute() if key else None,
     )
     # As sha256sum(1) prints it and reads it with --check.
