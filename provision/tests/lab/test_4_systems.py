@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,12 @@ image:
 
 
 @pytest.fixture
-def folder(tmp_path: Path):
-    yield tmp_path
+def folder():
+    """Where an ordinary user's builder may look: pytest's own folders are private."""
+    with tempfile.TemporaryDirectory(prefix="stand-in-", dir=paths.cache()) as text:
+        folder = Path(text)
+        folder.chmod(0o755)
+        yield folder
     for left in (paths.cache() / "images").glob("stand-in-*"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
 

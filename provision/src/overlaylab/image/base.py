@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import shutil
+import stat
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,6 +16,8 @@ from overlaylab.core.errors import UserError
 from overlaylab.image import package_lock, process
 from overlaylab.image.package_lock import Package, Policy
 from overlaylab.image.systems import System
+from overlaylab.machine.access import unsearchable_folder
+from overlaylab.machine.root import is_root
 
 SCRIPTS = paths.ROOT / "packer" / "base"
 # Files that the maker leaves.
@@ -22,6 +27,8 @@ NAMESPACE = uuid.UUID("6ad7d6a0-6f5c-4b0c-9a3e-2f6d6e6f0c54")
 KEYRINGS = Path("/usr/share/keyrings")
 # What ARCHIVE= takes to go back to the distribution's own archive.
 NO_ARCHIVE = "none"
+# Of an archive in folders, and of the keys that one is signed with: sources.list(5), deb822 format.
+LOCAL_PLACES = re.compile(r"(?:(?:copy|file):(?://)?|^Signed-By:[ \t]*)(/\S+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,8 +54,23 @@ def choose_archive(system: System, archive: Path | None) -> None:
             seen=archive,
             fix=f"Write one; ARCHIVE={NO_ARCHIVE} goes back to the distribution's own",
         )
+    if not is_root():
+        _check_builder_may_look(archive)
     note.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(archive, note)
+
+
+def _check_builder_may_look(archive: Path) -> None:
+    """Root of the namespace in which an ordinary user's disks are made is somebody else to what lies on this machine."""
+    for place in LOCAL_PLACES.findall(archive.read_text(encoding="utf-8")):
+        closed = unsearchable_folder(Path(place) if Path(place).is_dir() else Path(place).parent)
+        if closed:
+            raise UserError(
+                f"ARCHIVE={archive}",
+                "must name places where everybody may search every folder: disks are made by a user of their own",
+                seen=f"{place}, and {closed} has mode {stat.S_IMODE(closed.stat().st_mode):04o}",
+                fix=f"Move it out of {closed}, or allow it: `chmod o+x {shlex.quote(str(closed))}`",
+            )
 
 
 def _archive(system: System) -> Path:

@@ -195,3 +195,28 @@ def test_an_archive_counts_until_another_is_named(cache: Path, tmp_path: Path) -
         base.choose_archive(debian, sources)
     base.choose_archive(debian, None)
     assert base._environment(debian, tmp_path)["ARCHIVE"] == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["URIs: copy://{}/archive", "URIs: file:{}/archive", "Signed-By: {}/archive/key.gpg"]
+)
+def test_an_ordinary_users_archive_lies_where_the_builders_user_may_look(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    debian = systems.load("debian")
+    private = tmp_path / "private"
+    (private / "archive").mkdir(parents=True)
+    sources = tmp_path / "mirror.sources"
+    sources.write_text(f"Types: deb\n{line.format(private)}\n")
+    monkeypatch.setattr(base, "is_root", lambda: False)
+    # pytest's own folders are private too.
+    monkeypatch.setattr(
+        base, "unsearchable_folder", lambda folder: private if folder == private / "archive" else None
+    )
+    with pytest.raises(UserError, match=f"{private} has mode 0755.*chmod o\\+x"):
+        base.choose_archive(debian, sources)
+    monkeypatch.setattr(base, "unsearchable_folder", lambda folder: None)
+    base.choose_archive(debian, sources)
+    monkeypatch.setattr(base, "unsearchable_folder", lambda folder: private)
+    sources.write_text("Types: deb\nURIs: http://example.org/debian\nSigned-By:\n -----BEGIN PGP\n")
+    base.choose_archive(debian, sources)
