@@ -13,8 +13,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -147,7 +146,7 @@ def ensure(rules: Policy = PREFER) -> Kit:
                 process.remove(stale)
             _preflight()
             try:
-                with process.interruptible(), _workspace(target.parent) as work:
+                with process.interruptible(), process.workspace(target.parent) as work:
                     _build(work, package_lock.read(DEFINITION / LOCK), rules)
                     (work / "result").rename(target)
             except OSError as wrong:
@@ -165,7 +164,7 @@ def renew_lock() -> list[str]:
     _preflight()
     parent = paths.cache() / "kits"
     parent.mkdir(parents=True, exist_ok=True)
-    with process.interruptible(), _workspace(parent) as work:
+    with process.interruptible(), process.workspace(parent) as work:
         got = package_lock.downloaded(_fetch(work, spec(), None, ""))
     return package_lock.renew(DEFINITION / LOCK, "Packages of the node kit", got)
 
@@ -268,14 +267,3 @@ def _prune(target: Path) -> None:
     built = [path.parent for path in target.parent.glob(f"*/{MANIFEST}")]
     for old in sorted(built, key=lambda path: path.stat().st_mtime, reverse=True)[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
-
-
-@contextmanager
-def _workspace(parent: Path) -> Iterator[Path]:
-    """A folder beside the result, so that moving into place is one rename; always removed."""
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=parent))
-    work.chmod(0o755)  # in its user namespace, an ordinary user's root is somebody else
-    try:
-        yield work
-    finally:
-        process.remove(work)

@@ -9,14 +9,13 @@ key on every machine, and an image works on another than its maker's.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def build(system: str = systems.DEFAULT, rules: Policy = PREFER) -> Path:
         for stale in target.parent.glob(".building-*"):  # of a builder that was killed: we hold its lock
             process.end_leftovers(stale)
             process.remove(stale)
-        with process.interruptible(), _workspace(target.parent) as work:
+        with process.interruptible(), process.workspace(target.parent) as work:
             _build_in(work, systems.load(system), made_of, rules)
             (work / "result").rename(target)
         _prune(target, system)
@@ -146,7 +145,7 @@ def renew_lock(system: str) -> list[str]:
     _preflight(system)
     images = paths.cache() / "images"
     images.mkdir(parents=True, exist_ok=True)
-    with process.interruptible(), _workspace(images) as work:
+    with process.interruptible(), process.workspace(images) as work:
         got = base.listed(chosen, work, images / f"{system}-lock.log")
     return package_lock.renew(chosen.lock, f"Packages of {chosen.title}", got)
 
@@ -329,14 +328,3 @@ def _prune(target: Path, system: str) -> None:
     newest_first = sorted(built, key=lambda path: path.stat().st_mtime, reverse=True)
     for old in newest_first[KEPT:]:
         shutil.rmtree(old, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _workspace(parent: Path) -> Iterator[Path]:
-    """A folder beside the result, so that moving into place is one rename; always removed."""
-    work = Path(tempfile.mkdtemp(prefix=".building-", dir=parent))
-    work.chmod(0o755)  # in its user namespace, an ordinary user's root is somebody else
-    try:
-        yield work
-    finally:
-        process.remove(work)

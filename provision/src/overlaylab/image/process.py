@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -145,6 +146,17 @@ def remove(folder: Path) -> None:
         argv = ["mmdebstrap", "--unshare-helper", "rm", "-rf", "--one-file-system", *roots]
         subprocess.run(argv, check=False, capture_output=True)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def workspace(parent: Path) -> Iterator[Path]:
+    """A folder beside the result, so that moving into place is one rename; always removed."""
+    work = Path(tempfile.mkdtemp(prefix=".building-", dir=parent))
+    work.chmod(0o755)  # in its user namespace, an ordinary user's root is somebody else
+    try:
+        yield work
+    finally:
+        remove(work)
 
 
 @contextlib.contextmanager
