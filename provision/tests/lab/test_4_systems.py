@@ -51,7 +51,6 @@ def are_proven(lab, name: str, overlays: dict[str, str]) -> None:
     assert set(trials) == {("host", None, "ok", None)} | {(o, m, "ok", None) for o, m in overlays.items()}
 
 
-@pytest.mark.skipif(not shutil.which("gpg"), reason="takes gpg, which signs the archive")
 @pytest.mark.turn("systems", rare=True)
 def test_ubuntus_definition_builds_and_boots_from_an_archive(lab_in, folder) -> None:
     """Debian's packages under the names that Ubuntu's definition asks for."""
@@ -86,8 +85,6 @@ def test_ubuntus_definition_builds_and_boots_from_an_archive(lab_in, folder) -> 
 )
 @pytest.mark.turn("systems", rare=True)
 def test_a_foreign_disk_becomes_a_node(lab_in, folder, what: str, overlays: dict[str, str]) -> None:
-    if what == "cloud-init" and not shutil.which("xorriso"):
-        pytest.skip("takes xorriso, which makes cloud-init's volume")
     name = f"stand-in-{what}"
     made = folder / "made"
     made.mkdir()

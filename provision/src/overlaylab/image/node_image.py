@@ -302,7 +302,7 @@ def _preflight(system: str) -> None:
             "image:build",
             "needs the programs " + ", ".join(wanted),
             seen="missing " + ", ".join(absent),
-            fix="Type `./task setup`, which installs them" + (" but xorriso" if "xorriso" in absent else ""),
+            fix="Type `./task setup`, which installs them",
         )
     if from_packages:
         userns.check_mmdebstrap()

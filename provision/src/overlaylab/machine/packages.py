@@ -48,9 +48,11 @@ PACKAGES: dict[str, tuple[str, ...]] = {
         "grub-pc-bin",
         "squashfs-tools",
         "rsync",
+        # cloud-init's volume
+        "xorriso",
     ),
     REACHING: ("openssh-client", "iproute2", "iperf3"),
-    "testing what nodes are told": ("ethtool", "iputils-ping", "jq", "tcpdump"),
+    "testing what nodes are told": ("ethtool", "gpg-agent", "iputils-ping", "jq", "tcpdump"),
     BUILDING: ("gcc", "libc6-dev", "libpcap-dev", "patch"),
 }
 
