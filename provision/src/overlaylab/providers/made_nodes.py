@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Unpack
 
+from overlaylab.core.errors import UserError
 from overlaylab.core.model import Variant
 from overlaylab.image import node_image, systems
 from overlaylab.image.vagrant import read_json
@@ -23,6 +24,13 @@ from overlaylab.specs.inventory import Inventory, load_inventory
 def system_of(provider: str, cluster: str, asked: str | None) -> str:
     """The system that nodes are to have: as asked, else as they were made, else the default. Raises UserError."""
     noted = read_json(registry.folder(provider, cluster) / "state.json").get("system")
+    if noted and not asked and noted not in systems.names():
+        raise UserError(
+            f"cluster {cluster}",
+            "must have nodes of a system that has a definition",
+            seen=f"{noted}, which has none any more",
+            fix=f"Name the folder that holds it in {systems.MORE}, or remove the nodes: ./task lab:destroy CLUSTER={cluster}",
+        )
     return requirements.check_system(provider, asked or noted or systems.DEFAULT).name
 
 

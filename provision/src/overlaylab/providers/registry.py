@@ -27,7 +27,7 @@ class Kind:
     capabilities: Capabilities
     # Called with a cluster's file (an inventory's path, where it makes no nodes), say, and what `How` has.
     make: Callable[..., Provider]
-    # Removes the nodes of a cluster whose file is gone, by what was noted when they were made.
+    # Removes the nodes of a cluster whose file, or its system's, is gone or wrong, by what was noted when they were made.
     remove_forgotten: Callable[[str], Awaitable[None]] | None = None
     # Removes what all clusters share, once there are no nodes.
     remove_shared: Callable[[], Awaitable[None]] | None = None
@@ -144,7 +144,7 @@ def clusters_of(name: str) -> list[str]:
 
 
 async def remove(name: str, cluster: str, say: Say) -> None:
-    """Remove a cluster's nodes and all that was made for them, also where its file is gone."""
+    """Remove a cluster's nodes and all that was made for them, also where its file or its system's is gone."""
     kind = _kinds()[name]
     if kind.capabilities.needs.libvirt:
         if not services.is_installed():  # then there are no nodes either: an earlier destroy has ended it
@@ -152,10 +152,14 @@ async def remove(name: str, cluster: str, say: Say) -> None:
             (folder(name, cluster) / "state.json").unlink(missing_ok=True)
             return
         services.ensure_running()
-    if (paths.CLUSTERS / f"{cluster}.yml").exists():
-        await kind.make(clusters.load_cluster(cluster), say).remove_nodes()
-    elif kind.remove_forgotten is not None:
+    try:
+        provider = kind.make(clusters.load_cluster(cluster), say)
+    except UserError:
+        if kind.remove_forgotten is None:
+            raise
         await kind.remove_forgotten(cluster)
+    else:
+        await provider.remove_nodes()
 
 
 async def remove_shared() -> None:

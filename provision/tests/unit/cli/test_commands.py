@@ -304,6 +304,20 @@ def test_a_cluster_is_destroyed_alone(removed, own_cache) -> None:
     assert own_cache.exists()
 
 
+def test_nodes_of_a_system_that_is_gone_are_destroyed_by_what_was_noted(
+    monkeypatch, removed, own_cache
+) -> None:
+    forgotten = libvirt.PROVIDER.remove_forgotten
+    monkeypatch.setattr(libvirt, "PROVIDER", registry.Kind(libvirt.CAPABILITIES, libvirt.Libvirt, forgotten))
+    (own_cache / "clusters" / "pair" / "state.json").write_text('{"system": "of-yesterday"}')
+    monkeypatch.setattr(ready, "ensure", lambda needs, meanwhile: None)
+    result = lab("cluster", "down", "--provider", "libvirt")
+    assert "of-yesterday, which has none any more" in str(result.exception)
+    assert "./task lab:destroy CLUSTER=pair" in str(result.exception)
+    result = lab("cluster", "destroy", "--cluster", "pair")
+    assert (result.exit_code, removed) == (0, ["forgotten pair", "pair"])
+
+
 def test_nodes_of_every_provider_are_switched_off(monkeypatch, removed) -> None:
     monkeypatch.setattr(ready, "ensure", lambda needs, meanwhile: None)
     result = lab("cluster", "down")

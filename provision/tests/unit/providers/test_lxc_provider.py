@@ -15,7 +15,7 @@ from overlaylab.core.model import Variant
 from overlaylab.image import lxc_box, node_image, vagrant
 from overlaylab.machine import ready, ssh_keys
 from overlaylab.nodes import ansible
-from overlaylab.providers import lxc_config, lxc_host, naming
+from overlaylab.providers import lxc_config, lxc_host, naming, registry
 from overlaylab.providers.kinds import lxc
 from overlaylab.providers.kinds.lxc import Lxc
 from overlaylab.providers.lxc_host import Container
@@ -424,9 +424,10 @@ async def test_nodes_that_the_cluster_no_longer_has_are_removed_too(make, machin
 
 async def test_a_cluster_whose_file_is_gone_is_removed_by_what_was_noted(make, machine) -> None:
     provider = made(make(), machine, *NAMES)
+    (provider.folder / "vagrant").mkdir()
     await lxc.remove_forgotten("pair")
     assert machine.log == [("remove", NAMES, "ovlab-u-pair")]
-    assert not (provider.folder / "state.json").exists()
+    assert "pair" not in registry.clusters_of("lxc")
     await lxc.remove_forgotten("pair")
     assert len(machine.log) == 1
 

@@ -68,12 +68,12 @@ cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev
 
 async def remove_forgotten(cluster: str) -> None:
     """Remove the containers of a cluster whose file is gone, by what was noted when they were made."""
-    noted = registry.folder(CAPABILITIES.name, cluster) / "state.json"
-    state = read_json(noted)
+    folder = registry.folder(CAPABILITIES.name, cluster)
+    state = read_json(folder / "state.json")
     containers = [made["container"] for made in state.get("containers", {}).values()]
     if containers:
         await asyncio.to_thread(lxc_host.remove, containers, lxc_config.underlay_bridge(cluster))
-    noted.unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Lxc(MadeNodes):
