@@ -168,10 +168,10 @@ def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy) -> No
         "output_directory": str(work / "out"),
         "release": system.release or "",
     }
-    made: JSON = {}
+    drifted = [f"node kit: {other}" for other in made_of.drifted]
     if foreign:
         disk = work / "out" / "disk" / "node.qcow2"
-        made = {"disk": {"sha256": foreign.sha256, "from": foreign.origin}}
+        made: JSON = {"drifted": drifted, "disk": {"sha256": foreign.sha256, "from": foreign.origin}}
         variables |= foreign_disk.variables(system, foreign, work, ssh_keys.public(key))
     else:
         with step(f"image {system.name} base", "image: base disk from packages", 60):
@@ -179,7 +179,7 @@ def _build_in(work: Path, system: System, made_of: kit.Kit, rules: Policy) -> No
         disk = found.disk
         made = {
             "root_sha256": found.root_digest,
-            "drifted": list(found.drifted),
+            "drifted": [*drifted, *found.drifted],
             "locked": {p.name: p.version for p in found.packages},
         }
         variables["base_image"] = str(disk)

@@ -1,9 +1,9 @@
 """Locks: which packages an image or the node kit is made of, to the byte; and getting exactly those.
 
 A lock is a text file with a line ``name version architecture sha256`` for each package, sorted. apt is told to take
-those versions and no others. Mirrors drop versions that were superseded: then the archive of snapshots that SNAPSHOTS
-names is tried, and last today's packages are taken and the differences said, as a lab with newer packages is better
-than none. LOCK=strict refuses them.
+those versions and no others. Mirrors drop versions that were superseded: then an archive of snapshots is tried, SNAPSHOTS
+or the one that the mirror's Release file names, and last today's packages are taken and the differences said, as a lab
+with newer packages is better than none. LOCK=strict refuses them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import hashlib
 import re
 import tarfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +23,10 @@ from overlaylab.core.progress import say
 
 # Where the downloaded packages lie in what the unpacking script makes.
 ARCHIVES = "var/cache/apt/archives"
+
+# Where apt keeps Release files, and what they write for the day in the address of snapshots.
+LISTS = Path("/var/lib/apt/lists")
+DAY = "@SNAPSHOTID@"
 
 # What LOCK may say: today's packages where a locked one is gone, or none then.
 RULES = ("prefer", "strict")
@@ -47,7 +52,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Policy:
-    """How exactly a lock binds. snapshots: an address with ``@ID@`` for the day, as apt's Release files write it."""
+    """How exactly a lock binds. snapshots: an address with DAY in it, in place of what Release files name."""
 
     strict: bool = False
     snapshots: str | None = None
@@ -126,12 +131,24 @@ def is_gone(log: str) -> bool:
     return any(words in log for words in _GONE) and "Failed to fetch" not in log
 
 
-def snapshot_source(address: str, day: str, suite: str, components: Sequence[str]) -> str:
+def snapshot_source(address: str, day: str, suites: Sequence[str], components: Sequence[str]) -> str:
     """deb822(5) of sources.list for one day of an archive of snapshots; what is old is signed all the same."""
     return (
-        f"Types: deb\nURIs: {address.replace('@ID@', day)}\nSuites: {suite} {suite}-updates\n"
+        f"Types: deb\nURIs: {address.replace(DAY, day)}\nSuites: {' '.join(suites)}\n"
         f"Components: {' '.join(components)}\nCheck-Valid-Until: no\n"
     )
+
+
+def announced(suite: str) -> dict[str, list[str]]:
+    """{address: suites} of the archives of snapshots that Release files on this machine name for a suite."""
+    found: dict[str, list[str]] = {}
+    for kind in ("", "-security", "-updates"):
+        for release in sorted(LISTS.glob(f"*_dists_{suite}{kind}_*Release")):
+            text = release.read_text(encoding="utf-8", errors="replace")
+            if told := re.search(rf"^Snapshots: (\S*{DAY}\S*)$", text, re.MULTILINE):
+                suites = found.setdefault(told.group(1), [])
+                suites += [] if suite + kind in suites else [suite + kind]
+    return found
 
 
 def fetch(
@@ -151,23 +168,26 @@ def fetch(
     locked = read(lock)
     if not locked:
         return take(None, "")
-    sources = [""]
-    if rules.snapshots and (day := taken(lock)):
-        sources.append(snapshot_source(rules.snapshots, day, suite, components))
-    for source in sources:
-        try:
+    try:
+        return take(preferences(locked), "")
+    except UserError:
+        if not is_gone(log.read_text(errors="replace") if log.exists() else ""):
+            raise
+    old = {rules.snapshots: [suite, f"{suite}-updates"]} if rules.snapshots else announced(suite)
+    if old and (day := taken(lock)):
+        say(f"some locked packages of {what} are in no mirror any longer: asking the archive of snapshots")
+        source = "\n".join(snapshot_source(one, day, suites, components) for one, suites in old.items())
+        # One that does not answer, or lacks them too, must not keep anybody from an image.
+        with suppress(UserError):
             return take(preferences(locked), source)
-        except UserError:
-            if not is_gone(log.read_text(errors="replace") if log.exists() else ""):
-                raise
     if rules.strict:
         raise UserError(
             f"packages of {what}",
             "must be those of the lock, as LOCK=strict asks",
-            seen="the mirrors no longer have some of them",
+            seen="neither mirrors nor an archive of snapshots have some of them",
             fix="Name an archive of snapshots in SNAPSHOTS, leave LOCK out, or renew it with `./task image:lock`",
         )
-    say(f"some locked packages of {what} are in no mirror any longer: taking today's")
+    say(f"some locked packages of {what} cannot be had any longer: taking today's")
     return take(None, "")
 
 

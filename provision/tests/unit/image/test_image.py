@@ -47,7 +47,9 @@ def definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "kit.tar.gz"
     made.write_bytes(b"the kit")
     monkeypatch.setattr(
-        node_image.kit, "ensure", lambda rules: node_image.kit.Kit(made, "", "d1", "amd64", {}, (), {})
+        node_image.kit,
+        "ensure",
+        lambda rules: node_image.kit.Kit(made, "", "d1", "amd64", {}, ("iperf3 3.13 in place of 3.12",), {}),
     )
     monkeypatch.setenv("OVERLAYLAB_CACHE", str(tmp_path / "cache"))
     return copy
@@ -177,6 +179,7 @@ def test_a_build_is_given_a_key_of_its_own_that_goes_with_it(
     manifest = json.loads((node_image.folder("debian") / "manifest.json").read_text())
     assert (manifest["kit"], manifest["root_sha256"]) == ("d1", "ab12")
     assert "zstd 1.5 in place of 1.5.4+dfsg2-5" in manifest["drifted"]
+    assert manifest["drifted"][0] == "node kit: iperf3 3.13 in place of 3.12"
     assert pairs[0][0] == pairs[0][1] != ssh_keys.public(own)
     told = json.dumps(calls)
     assert str(own) not in told and ssh_keys.public(own) not in told

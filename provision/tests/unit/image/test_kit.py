@@ -101,8 +101,9 @@ def test_strict_refuses_packages_that_mirrors_dropped(
 
     monkeypatch.setattr(kit, "_preflight", lambda: None)
     monkeypatch.setattr(kit.process, "run", run)
+    monkeypatch.setattr(package_lock, "LISTS", kit.folder())
     with pytest.raises(UserError, match="must be those of the lock, as LOCK=strict asks"):
-        kit.ensure(package_lock.policy("strict", "http://127.0.0.1/@ID@"))
+        kit.ensure(package_lock.policy("strict", "http://127.0.0.1/@SNAPSHOTID@"))
     assert asked == ["locked", "locked with snapshots"]
     asked.clear()
     with pytest.raises(UserError, match="must succeed"):

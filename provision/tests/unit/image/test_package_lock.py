@@ -82,10 +82,51 @@ def test_a_version_that_is_gone_is_told_from_a_mirror_that_does_not_answer(log: 
 
 
 def test_a_snapshot_is_a_source_of_that_day() -> None:
-    source = package_lock.snapshot_source("http://127.0.0.1/@ID@", "20261125T200000Z", "bookworm", ["main"])
-    assert "URIs: http://127.0.0.1/20261125T200000Z\n" in source
+    source = package_lock.snapshot_source(
+        "http://127.0.0.1/@SNAPSHOTID@/", "20261125T200000Z", ["bookworm", "bookworm-updates"], ["main"]
+    )
+    assert "URIs: http://127.0.0.1/20261125T200000Z/\n" in source
     assert "Suites: bookworm bookworm-updates\n" in source
     assert "Check-Valid-Until: no\n" in source
+
+
+def test_archives_of_snapshots_are_those_that_release_files_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As apt-get update leaves them: one of a suite, one of its security updates, one that has no snapshots, one of others."""
+    monkeypatch.setattr(package_lock, "LISTS", tmp_path)
+    for name, line in {
+        "a_debian_dists_bookworm_InRelease": "Snapshots: http://127.0.0.1/debian/@SNAPSHOTID@/",
+        "a_debian_dists_bookworm-updates_Release": "Snapshots: http://127.0.0.1/debian/@SNAPSHOTID@/",
+        "a_security_dists_bookworm-security_InRelease": "Snapshots: http://127.0.0.1/security/@SNAPSHOTID@/",
+        "b_debian_dists_bookworm_InRelease": "Snapshots: no",
+        "a_debian_dists_trixie_InRelease": "Snapshots: http://127.0.0.1/trixie/@SNAPSHOTID@/",
+    }.items():
+        (tmp_path / name).write_text(f"Origin: Debian\n{line}\nChangelogs: no\n")
+    assert package_lock.announced("bookworm") == {
+        "http://127.0.0.1/debian/@SNAPSHOTID@/": ["bookworm", "bookworm-updates"],
+        "http://127.0.0.1/security/@SNAPSHOTID@/": ["bookworm-security"],
+    }
+    assert package_lock.announced("noble") == {}
+
+
+def test_an_archive_of_snapshots_that_does_not_answer_keeps_nobody_from_todays_packages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, log = tmp_path / "packages.lock", tmp_path / "log"
+    lock.write_text(package_lock.text(OLD, "Packages", "20261125T200000Z"))
+    monkeypatch.setattr(package_lock, "announced", lambda suite: {"http://127.0.0.1/@SNAPSHOTID@": [suite]})
+    asked: list[tuple[bool, str]] = []
+
+    def take(preferences: str | None, source: str) -> None:
+        asked.append((preferences is not None, source))
+        if preferences:
+            log.write_text("E: Failed to fetch" if source else "E: Unable to correct problems")
+            raise UserError("image:build", "must succeed", fix="")
+
+    package_lock.fetch("the kit", lock, "bookworm", ["main"], Policy(), take, log)
+    assert [pinned for pinned, _ in asked] == [True, True, False]
+    assert "URIs: http://127.0.0.1/20261125T200000Z\n" in asked[1][1]
 
 
 def test_downloaded_packages_are_found_with_the_digest_of_their_bytes(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ snapshots_option = click.option(
     "--snapshots",
     envvar="SNAPSHOTS",
     metavar="ADDRESS",
-    help="An archive of snapshots that has what mirrors dropped, @ID@ where the day stands in its address.",
+    help="The archive of snapshots that has what mirrors dropped, with @SNAPSHOTID@ for the day, in place of the one that their Release files name.",
 )
 
 
