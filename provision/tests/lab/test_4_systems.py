@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 import subprocess
@@ -11,8 +12,9 @@ from pathlib import Path
 import pytest
 from lab_archive import SUITE, Archive
 
-from overlaylab.core import paths
+from overlaylab.core import lock, paths
 from overlaylab.image import base, package_lock, systems
+from overlaylab.providers import registry
 
 MAKER = Path(__file__).parent.parent / "support" / "foreign_disk.sh"
 FOREIGN = """title: "Stand-in: Debian with {what}"
@@ -31,6 +33,9 @@ def folder():
         folder = Path(text)
         folder.chmod(0o755)
         yield folder
+    # No other test has a definition of what they are.
+    with lock.cluster_lock("pair", "a test"):
+        asyncio.run(registry.remove("libvirt", "pair", print))
     for left in (paths.cache() / "images").glob("stand-in-*"):
         shutil.rmtree(left) if left.is_dir() else left.unlink()
 
